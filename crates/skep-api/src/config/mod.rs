@@ -1,0 +1,1 @@
+//! The documents that the operator writes and the data plane reads.

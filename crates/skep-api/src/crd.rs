@@ -1,0 +1,132 @@
+//! The CustomResourceDefinition of each kind, as the document that is installed in a cluster.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use serde_json::{Value, json};
+
+use crate::kind::{Definition, GROUP, Kind, V1ALPHA1, V1BETA1, Versions};
+use crate::{kinds, schema};
+
+/// The category under which `kubectl get toolhive` lists every kind.
+pub const CATEGORY: &str = "toolhive";
+/// Tells a storage-version migrator that it may rewrite stored objects of the kind.
+pub const AUTO_MIGRATE_LABEL: &str = "toolhive.stacklok.dev/auto-migrate-storage-version";
+
+const ALPHA_WARNING: &str = "toolhive.stacklok.dev/v1alpha1 is deprecated; use v1beta1";
+
+/// The definitions of all kinds, in the order of their names.
+pub fn all() -> Vec<Value> {
+    vec![document::<kinds::MCPGroup>(), document::<kinds::MCPRemoteProxy>()]
+}
+
+/// The definition of one kind as a JSON document.
+pub fn document<K: Kind>() -> Value {
+    let definition = K::DEFINITION;
+    let schema = root_schema::<K>();
+    let versions: Vec<Value> = served(&definition).iter().map(|version| version.document(&definition, &schema)).collect();
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": definition.crd_name(),
+            "labels": { AUTO_MIGRATE_LABEL: "true" },
+        },
+        "spec": {
+            "group": GROUP,
+            "names": {
+                "categories": [CATEGORY],
+                "kind": definition.kind,
+                "listKind": format!("{}List", definition.kind),
+                "plural": definition.plural,
+                "shortNames": definition.short_names,
+                "singular": definition.singular(),
+            },
+            "scope": "Namespaced",
+            "versions": versions,
+        },
+    })
+}
+
+/// The definition of one kind as a typed object.
+pub fn typed<K: Kind>() -> Result<CustomResourceDefinition, serde_json::Error> {
+    serde_json::from_value(document::<K>())
+}
+
+/// The structural schema of a kind's root object.
+pub fn root_schema<K: Kind>() -> Value {
+    json!({
+        "description": schema::paragraphs(K::DEFINITION.description),
+        "type": "object",
+        "properties": {
+            "apiVersion": {
+                "description": "The group and version that this document is written in.",
+                "type": "string",
+            },
+            "kind": {
+                "description": "The kind of the object.",
+                "type": "string",
+            },
+            "metadata": { "type": "object" },
+            "spec": schema::of::<K::Spec>(),
+            "status": schema::of::<K::Status>(),
+        },
+    })
+}
+
+/// A version in which a kind is served.
+struct Served {
+    name: &'static str,
+    storage: bool,
+    deprecation: Option<&'static str>,
+}
+
+fn served(definition: &Definition) -> Vec<Served> {
+    match definition.versions {
+        Versions::BetaAndDeprecatedAlpha => vec![
+            Served { name: V1ALPHA1, storage: false, deprecation: Some(ALPHA_WARNING) },
+            Served { name: V1BETA1, storage: true, deprecation: None },
+        ],
+        Versions::Deprecated(warning) => vec![
+            Served { name: V1ALPHA1, storage: false, deprecation: Some(warning) },
+            Served { name: V1BETA1, storage: true, deprecation: Some(warning) },
+        ],
+        Versions::AlphaOnly => vec![Served { name: V1ALPHA1, storage: true, deprecation: None }],
+    }
+}
+
+impl Served {
+    fn document(&self, definition: &Definition, schema: &Value) -> Value {
+        let columns: Vec<Value> = definition
+            .columns
+            .iter()
+            .map(|column| json!({ "name": column.name, "type": column.type_, "jsonPath": column.json_path }))
+            .collect();
+        let mut subresources = json!({ "status": {} });
+        if let Some(scale) = definition.scale {
+            subresources["scale"] = json!({
+                "specReplicasPath": scale.spec_replicas_path,
+                "statusReplicasPath": scale.status_replicas_path,
+                "labelSelectorPath": scale.label_selector_path,
+            });
+        }
+        let mut version = json!({
+            "name": self.name,
+            "served": true,
+            "storage": self.storage,
+            "additionalPrinterColumns": columns,
+            "schema": { "openAPIV3Schema": schema },
+            "subresources": subresources,
+        });
+        if let Some(warning) = self.deprecation {
+            version["deprecated"] = true.into();
+            version["deprecationWarning"] = warning.into();
+        }
+        version
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    #[test]
+    fn show() { println!("{}", serde_json::to_string_pretty(&document::<kinds::MCPRemoteProxy>()["spec"]["versions"][1]).unwrap()); }
+}

@@ -1,0 +1,18 @@
+//! The fourteen kinds, one file each, and the concepts several of them share.
+
+pub mod audit;
+pub mod authz;
+pub mod ca_bundle;
+pub mod config_status;
+pub mod header_forward;
+pub mod mcp_group;
+pub mod mcp_remote_proxy;
+pub mod overrides;
+pub mod rate_limit;
+pub mod references;
+pub mod resources;
+pub mod session_storage;
+pub mod transport;
+
+pub use mcp_group::MCPGroup;
+pub use mcp_remote_proxy::MCPRemoteProxy;

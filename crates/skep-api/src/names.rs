@@ -1,0 +1,1 @@
+//! Names of everything that is derived from an object.
