@@ -127,6 +127,9 @@ impl Served {
 #[cfg(test)]
 mod tests {
     use super::*;
+
     #[test]
-    fn show() { println!("{}", serde_json::to_string_pretty(&document::<kinds::MCPRemoteProxy>()["spec"]["versions"][1]).unwrap()); }
+    fn print_all() {
+        println!("{}", serde_json::to_string(&all()).unwrap());
+    }
 }
