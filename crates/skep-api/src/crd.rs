@@ -13,10 +13,37 @@ pub const AUTO_MIGRATE_LABEL: &str = "toolhive.stacklok.dev/auto-migrate-storage
 
 const ALPHA_WARNING: &str = "toolhive.stacklok.dev/v1alpha1 is deprecated; use v1beta1";
 
-/// The definitions of all kinds, in the order of their names.
-pub fn all() -> Vec<Value> {
-    vec![document::<kinds::MCPGroup>(), document::<kinds::MCPRemoteProxy>()]
+/// A kind without its type, for whoever treats all kinds alike.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry {
+    pub definition: Definition,
+    document: fn() -> Value,
 }
+
+impl Entry {
+    const fn of<K: Kind>() -> Self {
+        Self { definition: K::DEFINITION, document: document::<K> }
+    }
+
+    /// The kind's CustomResourceDefinition as a JSON document.
+    pub fn document(&self) -> Value {
+        (self.document)()
+    }
+
+    /// Whether a user means this kind: by its kind, plural, singular or a short name, in any case.
+    pub fn answers_to(&self, name: &str) -> bool {
+        self.names().any(|own| own.eq_ignore_ascii_case(name))
+    }
+
+    /// Every name of the kind.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        // The singular is the kind in lower case, so that a comparison without case needs no third name.
+        [self.definition.kind, self.definition.plural].into_iter().chain(self.definition.short_names.iter().copied())
+    }
+}
+
+/// All kinds, in the order of their names.
+pub const ALL: &[Entry] = &[Entry::of::<kinds::MCPGroup>(), Entry::of::<kinds::MCPRemoteProxy>()];
 
 /// The definition of one kind as a JSON document.
 pub fn document<K: Kind>() -> Value {
@@ -130,6 +157,6 @@ mod tests {
 
     #[test]
     fn print_all() {
-        println!("{}", serde_json::to_string(&all()).unwrap());
+        println!("{}", serde_json::to_string(&ALL.iter().map(Entry::document).collect::<Vec<_>>()).unwrap());
     }
 }

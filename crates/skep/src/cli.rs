@@ -1,0 +1,106 @@
+//! The flags, exactly as a person types them. No decision is taken here.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+/// Run MCP servers as managed, secured endpoints.
+///
+/// Skep takes the manifests of the ToolHive operator and runs them: on a laptop with one command, and on any
+/// Kubernetes cluster as an operator.
+#[derive(Debug, Parser)]
+#[command(
+    name = "skep",
+    version,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    max_term_width = 100,
+    after_help = "Every command explains itself: skep COMMAND --help"
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Crds(CrdsArgs),
+    Version(VersionArgs),
+    Completions(CompletionsArgs),
+    #[command(hide = true)]
+    Reference(ReferenceArgs),
+}
+
+/// Print the CustomResourceDefinitions of all kinds.
+///
+/// The output is what a cluster needs before it accepts Skep's manifests. Install it with server-side apply: the
+/// definition of VirtualMCPServer is too large for the annotation that client-side apply keeps.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    skep crds | kubectl apply --server-side -f -\n  \
+    skep crds --kind MCPServer -o json\n  \
+    skep crds --kind mcpg --kind vmcp")]
+pub struct CrdsArgs {
+    /// How the definitions are written.
+    #[arg(short, long, value_enum, default_value_t = DocumentFormat::Yaml, value_name = "FORMAT")]
+    pub output: DocumentFormat,
+    /// Print only this kind. May be given several times; plural and short names are understood.
+    #[arg(short, long = "kind", value_name = "KIND")]
+    pub kinds: Vec<String>,
+}
+
+/// Forms of a printed document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DocumentFormat {
+    /// A stream of YAML documents.
+    Yaml,
+    /// One JSON document; a List when there is more than one.
+    Json,
+}
+
+/// Print the version.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  skep version\n  skep version -o json")]
+pub struct VersionArgs {
+    /// How the version is written.
+    #[arg(short, long, value_enum, default_value_t = VersionFormat::Text, value_name = "FORMAT")]
+    pub output: VersionFormat,
+}
+
+/// Forms of the printed version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum VersionFormat {
+    /// One line for people.
+    Text,
+    /// A JSON object for programs.
+    Json,
+}
+
+/// Print a completion script for a shell.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    skep completions bash > ~/.local/share/bash-completion/completions/skep\n  \
+    skep completions zsh > \"${fpath[1]}/_skep\"\n  \
+    skep completions fish > ~/.config/fish/completions/skep.fish")]
+pub struct CompletionsArgs {
+    /// The shell that will read the script.
+    #[arg(value_enum)]
+    pub shell: Shell,
+}
+
+/// Print a page of the reference documentation as Markdown.
+#[derive(Debug, Args)]
+pub struct ReferenceArgs {
+    /// The page.
+    #[arg(value_enum)]
+    pub page: ReferencePage,
+}
+
+/// Pages that are generated from the program itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ReferencePage {
+    /// docs/reference/cli.md
+    Cli,
+    /// docs/reference/crds.md
+    Crds,
+}

@@ -1,0 +1,22 @@
+//! `skep version`.
+
+use serde_json::json;
+use skep_api::kind::{GROUP, V1ALPHA1, V1BETA1};
+
+use crate::cli::VersionFormat;
+use crate::output;
+
+pub(super) fn run(format: VersionFormat) -> anyhow::Result<()> {
+    let version = env!("CARGO_PKG_VERSION");
+    match format {
+        VersionFormat::Text => output::print(&format!("skep {version}\n")),
+        VersionFormat::Json => {
+            let document = json!({
+                "name": "skep",
+                "version": version,
+                "apiVersions": [format!("{GROUP}/{V1BETA1}"), format!("{GROUP}/{V1ALPHA1}")],
+            });
+            output::print(&format!("{document:#}\n"))
+        }
+    }
+}

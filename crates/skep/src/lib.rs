@@ -1,0 +1,40 @@
+//! The `skep` command: flags ([`cli`]) are resolved into settings, and [`commands`] act on those.
+//!
+//! Standard output is data, standard error is talk.
+
+pub mod cli;
+pub mod commands;
+pub mod hint;
+pub mod output;
+pub mod reference;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Exit code of a command that could not do what it was asked to.
+const FAILURE: u8 = 1;
+
+/// Runs the command line and returns its exit code: 0 done, 1 failed, 2 misused.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match cli::Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    match commands::dispatch(cli.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if output::is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprint!("{}", hint::report(&error));
+            ExitCode::from(FAILURE)
+        }
+    }
+}
+
+/// Help and version requests are not errors; everything else is told on standard error with exit code 2.
+fn usage(error: &clap::Error) -> ExitCode {
+    // A reader that went away before the help was printed is no failure.
+    let _ = error.print();
+    u8::try_from(error.exit_code()).map_or(ExitCode::from(FAILURE), ExitCode::from)
+}

@@ -1,0 +1,16 @@
+//! Standard output as a stream of data: errors are reported, a reader that went away is not one.
+
+use std::io::{self, Write as _};
+
+/// Writes text to standard output.
+pub fn print(text: &str) -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()?;
+    Ok(())
+}
+
+/// Whether the command failed only because nobody reads its output any more, as in `skep crds | head`.
+pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
