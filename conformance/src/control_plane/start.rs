@@ -1,0 +1,215 @@
+//! Starting the processes in the right order and knowing when they are ready.
+//!
+//! The flags are those that were measured to work (the specification's page on the real control plane).
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+use std::time::Duration;
+use std::{fs, io};
+
+use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::{Api, Client};
+use tokio::time::Instant;
+
+use super::pki::{Authority, Identity, PemFolder, service_account_keys};
+use super::process::Process;
+use super::{ControlPlane, ControlPlaneError, client, kubeconfig};
+
+/// Three to five seconds are usual; the rest is for a machine that is busy building.
+const START_LIMIT: Duration = Duration::from_secs(90);
+const POLL: Duration = Duration::from_millis(50);
+
+impl ControlPlane {
+    /// Starts a control plane from a folder of binaries and waits until pods can be created.
+    pub async fn start(binaries: &Path) -> Result<Self, ControlPlaneError> {
+        let folder = tempfile::Builder::new().prefix("skep-control-plane-").tempdir().map_err(ControlPlaneError::Folder)?;
+        let layout = Layout::write(folder.path())?;
+        let mut control_plane = Self {
+            processes: Vec::new(),
+            server: layout.server.clone(),
+            binaries: binaries.to_path_buf(),
+            authority: layout.authority,
+            folder,
+        };
+        let deadline = Instant::now() + START_LIMIT;
+        control_plane.spawn("etcd", &layout.etcd)?;
+        control_plane.spawn("kube-apiserver", &layout.api_server)?;
+        let admin = client(&layout.admin_kubeconfig).await?;
+        control_plane.wait("the API server", deadline, || is_ready(&admin)).await?;
+        control_plane.spawn("kube-controller-manager", &layout.controller_manager)?;
+        control_plane.spawn("kube-scheduler", &layout.scheduler)?;
+        // Pods are refused until this account exists, which is a while after the server calls itself ready.
+        control_plane.wait("the default service account", deadline, || has_default_account(&admin)).await?;
+        Ok(control_plane)
+    }
+
+    fn spawn(&mut self, name: &'static str, arguments: &[String]) -> Result<(), ControlPlaneError> {
+        let process = Process::start(name, &self.binaries.join(name), arguments, self.folder.path())
+            .map_err(|source| ControlPlaneError::Spawn { name, source })?;
+        self.processes.push(process);
+        Ok(())
+    }
+
+    async fn wait<F: Future<Output = bool>>(
+        &mut self,
+        waiting_for: &'static str,
+        deadline: Instant,
+        check: impl Fn() -> F,
+    ) -> Result<(), ControlPlaneError> {
+        while !check().await {
+            if let Some(last_words) = self.processes.iter_mut().find_map(Process::last_words) {
+                return Err(ControlPlaneError::Died(last_words));
+            }
+            if Instant::now() >= deadline {
+                return Err(ControlPlaneError::Timeout { after: START_LIMIT, waiting_for });
+            }
+            tokio::time::sleep(POLL).await;
+        }
+        Ok(())
+    }
+}
+
+async fn is_ready(client: &Client) -> bool {
+    let Ok(request) = http_get("/readyz") else {
+        return false;
+    };
+    client.request_text(request).await.is_ok_and(|answer| answer == "ok")
+}
+
+fn http_get(path: &str) -> Result<http::Request<Vec<u8>>, http::Error> {
+    http::Request::get(path).body(Vec::new())
+}
+
+async fn has_default_account(client: &Client) -> bool {
+    Api::<ServiceAccount>::namespaced(client.clone(), "default").get("default").await.is_ok()
+}
+
+/// Files and flags of a control plane, before anything runs.
+struct Layout {
+    authority: Authority,
+    server: String,
+    admin_kubeconfig: String,
+    etcd: Vec<String>,
+    api_server: Vec<String>,
+    controller_manager: Vec<String>,
+    scheduler: Vec<String>,
+}
+
+impl Layout {
+    fn write(folder: &Path) -> Result<Self, ControlPlaneError> {
+        let [etcd_client, etcd_peer, secure, manager, scheduler] = free_ports().map_err(ControlPlaneError::Port)?;
+        let server = format!("https://127.0.0.1:{secure}");
+        let etcd_url = format!("http://127.0.0.1:{etcd_client}");
+        let pems = PemFolder(folder.join("pki"));
+        fs::create_dir(pems.path()).map_err(|source| ControlPlaneError::Write { path: pems.0.clone(), source })?;
+        let authority = Authority::new()?;
+        let ca = pems.write_identity("ca", &authority.identity())?;
+        let tls = pems.write_identity("apiserver", &authority.api_server()?)?;
+        let kubelet_client =
+            pems.write_identity("kubelet-client", &authority.client("kube-apiserver", Some("system:masters"))?)?;
+        let (signing, checking) = service_account_keys()?;
+        let signing = pems.write("service-accounts.key", &signing)?;
+        let checking = pems.write("service-accounts.pub", &checking)?;
+
+        let kubeconfig_of = |name: &str, identity: &Identity| {
+            let path = folder.join(format!("{name}.kubeconfig"));
+            let document = kubeconfig(&server, &authority.certificate(), identity);
+            match fs::write(&path, &document) {
+                Ok(()) => Ok((path, document)),
+                Err(source) => Err(ControlPlaneError::Write { path, source }),
+            }
+        };
+        let (_, admin_kubeconfig) = kubeconfig_of("admin", &authority.client("admin", Some("system:masters"))?)?;
+        let (manager_kubeconfig, _) =
+            kubeconfig_of("controller-manager", &authority.client("system:kube-controller-manager", None)?)?;
+        let (scheduler_kubeconfig, _) =
+            kubeconfig_of("scheduler", &authority.client("system:kube-scheduler", None)?)?;
+
+        let mut controller_manager = delegated(&manager_kubeconfig, manager);
+        controller_manager.extend(flags(&[
+            ("use-service-account-credentials", "true"),
+            ("service-account-private-key-file", &shown(&signing)),
+            ("root-ca-file", &shown(&ca.0)),
+            ("cluster-signing-cert-file", &shown(&ca.0)),
+            ("cluster-signing-key-file", &shown(&ca.1)),
+            // With the default limits the default service account comes five seconds late.
+            ("kube-api-qps", "500"),
+            ("kube-api-burst", "1000"),
+        ]));
+        let api_server = flags(&[
+            ("etcd-servers", &etcd_url),
+            ("bind-address", "127.0.0.1"),
+            ("advertise-address", "127.0.0.1"),
+            ("secure-port", &secure.to_string()),
+            ("endpoint-reconciler-type", "none"),
+            ("tls-cert-file", &shown(&tls.0)),
+            ("tls-private-key-file", &shown(&tls.1)),
+            ("client-ca-file", &shown(&ca.0)),
+            ("authorization-mode", "Node,RBAC"),
+            ("allow-privileged", "true"),
+            ("service-cluster-ip-range", "10.0.0.0/16"),
+            ("service-account-issuer", "https://kubernetes.default.svc"),
+            ("service-account-key-file", &shown(&checking)),
+            ("service-account-signing-key-file", &shown(&signing)),
+            ("kubelet-client-certificate", &shown(&kubelet_client.0)),
+            ("kubelet-client-key", &shown(&kubelet_client.1)),
+            ("kubelet-certificate-authority", &shown(&ca.0)),
+            ("kubelet-preferred-address-types", "InternalIP"),
+        ]);
+        let peer_url = format!("http://127.0.0.1:{etcd_peer}");
+        let etcd = flags(&[
+            ("data-dir", &shown(&folder.join("etcd"))),
+            ("listen-client-urls", &etcd_url),
+            ("advertise-client-urls", &etcd_url),
+            ("listen-peer-urls", &peer_url),
+            ("initial-advertise-peer-urls", &peer_url),
+            ("initial-cluster", &format!("default={peer_url}")),
+            // A test has nothing to lose that fsync would save.
+            ("unsafe-no-fsync", "true"),
+            ("log-level", "warn"),
+        ]);
+        Ok(Self {
+            authority,
+            server: server.clone(),
+            admin_kubeconfig,
+            etcd,
+            api_server,
+            controller_manager,
+            scheduler: delegated(&scheduler_kubeconfig, scheduler),
+        })
+    }
+}
+
+/// What the controller manager and the scheduler have in common.
+fn delegated(kubeconfig: &Path, port: u16) -> Vec<String> {
+    let kubeconfig = shown(kubeconfig);
+    flags(&[
+        ("kubeconfig", &kubeconfig),
+        ("authentication-kubeconfig", &kubeconfig),
+        ("authorization-kubeconfig", &kubeconfig),
+        ("bind-address", "127.0.0.1"),
+        ("secure-port", &port.to_string()),
+        ("leader-elect", "false"),
+    ])
+}
+
+fn flags(pairs: &[(&str, &str)]) -> Vec<String> {
+    pairs.iter().map(|(name, value)| format!("--{name}={value}")).collect()
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// Ports that are free now. All are held until the last one is known, so that they differ.
+fn free_ports<const N: usize>() -> io::Result<[u16; N]> {
+    let mut listeners = Vec::with_capacity(N);
+    let mut ports = [0; N];
+    for port in &mut ports {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        *port = listener.local_addr()?.port();
+        listeners.push(listener);
+    }
+    Ok(ports)
+}
+

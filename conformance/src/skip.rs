@@ -1,0 +1,28 @@
+//! Tests that cannot run here say so out loud, and `cargo xtask test` counts them as skipped.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+
+/// Names the file to which each skipped test adds a line. `cargo xtask test` sets it.
+pub const LOG_VARIABLE: &str = "SKEP_SKIPPED_LOG";
+
+/// Records that a test did not run. In CI nothing may be skipped for want of a tool, so there it fails the test.
+///
+/// # Panics
+///
+/// When `CI` is set.
+#[expect(clippy::panic, reason = "it runs in tests only, and failing the test is its purpose")]
+pub fn skip(test: &str, reason: &str) {
+    eprintln!("\n*** SKIPPED {test}: {reason} ***\n");
+    assert!(std::env::var_os("CI").is_none(), "{test} must run in CI: {reason}");
+    if let Some(path) = std::env::var_os(LOG_VARIABLE) {
+        let written = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&path)
+            .and_then(|mut log| writeln!(log, "{test}: {reason}"));
+        if let Err(error) = written {
+            panic!("cannot record the skipped test in {}: {error}", path.display());
+        }
+    }
+}
