@@ -1,5 +1,7 @@
 //! The flags, exactly as a person types them. No decision is taken here.
 
+use std::path::PathBuf;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
@@ -88,19 +90,12 @@ pub struct CompletionsArgs {
     pub shell: Shell,
 }
 
-/// Print a page of the reference documentation as Markdown.
+/// Write the files of the repository that are generated from the program.
 #[derive(Debug, Args)]
 pub struct ReferenceArgs {
-    /// The page.
-    #[arg(value_enum)]
-    pub page: ReferencePage,
-}
-
-/// Pages that are generated from the program itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ReferencePage {
-    /// docs/reference/cli.md
-    Cli,
-    /// docs/reference/crds.md
-    Crds,
+    /// Only say which files are out of date.
+    #[arg(long)]
+    pub check: bool,
+    /// The root of the repository.
+    pub root: PathBuf,
 }

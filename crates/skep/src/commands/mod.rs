@@ -2,10 +2,10 @@
 
 mod completions;
 pub mod crds;
+mod reference;
 mod version;
 
-use crate::cli::{Command, ReferencePage};
-use crate::{output, reference};
+use crate::cli::Command;
 
 /// Runs a command.
 pub fn dispatch(command: Command) -> anyhow::Result<()> {
@@ -13,9 +13,6 @@ pub fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Crds(args) => crds::run(&args.try_into()?),
         Command::Version(args) => version::run(args.output),
         Command::Completions(args) => completions::run(args.shell),
-        Command::Reference(args) => output::print(&match args.page {
-            ReferencePage::Cli => reference::cli::page(),
-            ReferencePage::Crds => reference::crds::page(),
-        }),
+        Command::Reference(args) => reference::run(&args),
     }
 }

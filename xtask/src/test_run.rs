@@ -1,0 +1,179 @@
+//! `cargo xtask test`: everything, in the right order, with a summary that hides nothing.
+//!
+//! Each check counts as one test; the tests that cargo runs count one by one. The last line is the plain count.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+use std::{env, fs};
+
+use crate::{control_plane, workspace};
+
+/// Where tests that skip themselves say so (`skep_conformance::skip`).
+const SKIPPED_LOG_VARIABLE: &str = "SKEP_SKIPPED_LOG";
+
+#[derive(Debug, Default)]
+struct Tally {
+    passed: usize,
+    failed: usize,
+    skipped: Vec<String>,
+}
+
+/// What became of one step.
+struct Step {
+    name: &'static str,
+    outcome: Tally,
+    took: Duration,
+}
+
+pub(crate) fn run() -> anyhow::Result<ExitCode> {
+    let mut steps = Vec::new();
+    let mut record = |name: &'static str, step: &mut dyn FnMut() -> anyhow::Result<Tally>| {
+        eprintln!("\n==> {name}");
+        let started = Instant::now();
+        let outcome = step().unwrap_or_else(|error| {
+            eprintln!("error: {error:#}");
+            Tally { failed: 1, ..Tally::default() }
+        });
+        steps.push(Step { name, outcome, took: started.elapsed() });
+    };
+
+    record("format", &mut || check(&["fmt", "--all", "--check"]));
+    record("lints", &mut || check(&["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"]));
+    record("dependencies", &mut dependencies);
+    let mut binaries = None;
+    record("control plane", &mut || {
+        let (tally, folder) = control_plane_binaries()?;
+        binaries = folder;
+        Ok(tally)
+    });
+    record("tests", &mut || tests(binaries.as_deref()));
+
+    Ok(summary(&steps))
+}
+
+/// A cargo command that passes or fails as a whole.
+fn check(arguments: &[&str]) -> anyhow::Result<Tally> {
+    let status = Command::new(workspace::cargo()).args(arguments).current_dir(workspace::root()).status()?;
+    Ok(if status.success() { Tally { passed: 1, ..Tally::default() } } else { Tally { failed: 1, ..Tally::default() } })
+}
+
+fn dependencies() -> anyhow::Result<Tally> {
+    let installed = Command::new(workspace::cargo()).args(["deny", "--version"]).output()?.status.success();
+    if !installed {
+        return Ok(skipped("cargo deny is not installed (cargo install cargo-deny)"));
+    }
+    let mut tally = check(&["deny", "--locked", "check", "bans", "licenses", "sources"])?;
+    let fetched = Command::new(workspace::cargo())
+        .args(["deny", "fetch", "db"])
+        .current_dir(workspace::root())
+        .output()?
+        .status
+        .success();
+    if fetched {
+        let advisories = check(&["deny", "--locked", "check", "--disable-fetch", "advisories"])?;
+        tally.passed += advisories.passed;
+        tally.failed += advisories.failed;
+    } else {
+        tally.skipped.extend(skipped("the advisory database cannot be fetched from here").skipped);
+    }
+    Ok(tally)
+}
+
+fn control_plane_binaries() -> anyhow::Result<(Tally, Option<std::path::PathBuf>)> {
+    if let Some(reason) = control_plane::unavailable() {
+        anyhow::ensure!(env::var_os("CI").is_none(), "CI needs the control plane: {reason}");
+        // The tests that need it say so themselves and are counted then.
+        eprintln!("*** NO CONTROL PLANE: {reason} ***");
+        return Ok((Tally::default(), None));
+    }
+    let folder = control_plane::ensure()?;
+    eprintln!("{}", folder.display());
+    Ok((Tally { passed: 1, ..Tally::default() }, Some(folder)))
+}
+
+fn skipped(reason: &str) -> Tally {
+    eprintln!("*** SKIPPED: {reason} ***");
+    Tally { skipped: vec![reason.to_owned()], ..Tally::default() }
+}
+
+fn tests(binaries: Option<&std::path::Path>) -> anyhow::Result<Tally> {
+    let log = tempfile::NamedTempFile::new()?;
+    let mut command = Command::new(workspace::cargo());
+    command
+        .args(["test", "--locked", "--workspace", "--no-fail-fast"])
+        .current_dir(workspace::root())
+        .env(SKIPPED_LOG_VARIABLE, log.path())
+        .stdout(Stdio::piped());
+    if let Some(folder) = binaries {
+        command.env(control_plane::BINARIES_VARIABLE, folder);
+    }
+    let mut child = command.spawn()?;
+    let mut tally = Tally::default();
+    if let Some(stdout) = child.stdout.take() {
+        for line in BufReader::new(stdout).lines() {
+            let line = line?;
+            // Binaries without tests would only hide those with some.
+            if line.starts_with("test result:") {
+                tally.count(&line);
+            }
+            if !line.is_empty() && !line.ends_with("running 0 tests") && !line.contains(" 0 passed; 0 failed; 0 ignored") {
+                println!("{line}");
+            }
+        }
+    }
+    // A crate that does not compile prints no result line.
+    if !child.wait()?.success() && tally.failed == 0 {
+        tally.failed = 1;
+    }
+    tally.skipped.extend(fs::read_to_string(log.path())?.lines().map(str::to_owned));
+    // The harness counted them as passed.
+    tally.passed = tally.passed.saturating_sub(tally.skipped.len());
+    Ok(tally)
+}
+
+impl Tally {
+    /// Adds the numbers of a line such as `test result: ok. 5 passed; 0 failed; 1 ignored; …`.
+    fn count(&mut self, line: &str) {
+        let number_before = |word: &str| -> usize {
+            line.split([';', '.'])
+                .find_map(|part| part.trim().strip_suffix(word)?.trim().parse().ok())
+                .unwrap_or_default()
+        };
+        self.passed += number_before("passed");
+        self.failed += number_before("failed");
+        self.skipped.extend((0..number_before("ignored")).map(|_| "marked as ignored in the source".to_owned()));
+    }
+}
+
+fn summary(steps: &[Step]) -> ExitCode {
+    println!("\n{:<16} {:>7} {:>7} {:>8} {:>8}", "step", "passed", "failed", "skipped", "time");
+    for Step { name, outcome, took } in steps {
+        let seconds = format!("{:.1} s", took.as_secs_f64());
+        println!("{name:<16} {:>7} {:>7} {:>8} {seconds:>8}", outcome.passed, outcome.failed, outcome.skipped.len());
+    }
+    let skipped: Vec<&String> = steps.iter().flat_map(|step| &step.outcome.skipped).collect();
+    if !skipped.is_empty() {
+        println!("\nskipped:");
+        for reason in &skipped {
+            println!("  {reason}");
+        }
+    }
+    let passed: usize = steps.iter().map(|step| step.outcome.passed).sum();
+    let failed: usize = steps.iter().map(|step| step.outcome.failed).sum();
+    println!("\n{passed} passed, {failed} failed, {} skipped", skipped.len());
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn result_lines_are_added_up() {
+        let mut tally = Tally::default();
+        tally.count("test result: ok. 5 passed; 0 failed; 1 ignored; 0 measured; 3 filtered out; finished in 0.10s");
+        tally.count("test result: FAILED. 12 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.10s");
+        assert_eq!((tally.passed, tally.failed, tally.skipped.len()), (17, 2, 1));
+    }
+}
