@@ -7,6 +7,7 @@ pub mod config_status;
 pub mod header_forward;
 pub mod mcp_group;
 pub mod mcp_remote_proxy;
+pub mod mcp_server;
 pub mod overrides;
 pub mod rate_limit;
 pub mod references;
@@ -16,3 +17,4 @@ pub mod transport;
 
 pub use mcp_group::MCPGroup;
 pub use mcp_remote_proxy::MCPRemoteProxy;
+pub use mcp_server::MCPServer;
