@@ -19,6 +19,7 @@ pub fn all() -> Vec<Value> {
         document::<kinds::MCPGroup>(),
         document::<kinds::MCPRemoteProxy>(),
         document::<kinds::MCPServer>(),
+        document::<kinds::MCPServerEntry>(),
     ]
 }
 
