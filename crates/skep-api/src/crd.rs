@@ -17,6 +17,7 @@ const ALPHA_WARNING: &str = "toolhive.stacklok.dev/v1alpha1 is deprecated; use v
 pub fn all() -> Vec<Value> {
     vec![
         document::<kinds::MCPGroup>(),
+        document::<kinds::MCPRegistry>(),
         document::<kinds::MCPRemoteProxy>(),
         document::<kinds::MCPServer>(),
         document::<kinds::MCPServerEntry>(),

@@ -6,6 +6,7 @@ pub mod ca_bundle;
 pub mod config_status;
 pub mod header_forward;
 pub mod mcp_group;
+pub mod mcp_registry;
 pub mod mcp_remote_proxy;
 pub mod mcp_server;
 pub mod mcp_server_entry;
@@ -17,6 +18,7 @@ pub mod session_storage;
 pub mod transport;
 
 pub use mcp_group::MCPGroup;
+pub use mcp_registry::MCPRegistry;
 pub use mcp_remote_proxy::MCPRemoteProxy;
 pub use mcp_server::MCPServer;
 pub use mcp_server_entry::MCPServerEntry;
