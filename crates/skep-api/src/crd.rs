@@ -16,6 +16,7 @@ const ALPHA_WARNING: &str = "toolhive.stacklok.dev/v1alpha1 is deprecated; use v
 /// The definitions of all kinds, in the order of their names.
 pub fn all() -> Vec<Value> {
     vec![
+        document::<kinds::EmbeddingServer>(),
         document::<kinds::MCPGroup>(),
         document::<kinds::MCPRegistry>(),
         document::<kinds::MCPRemoteProxy>(),

@@ -4,6 +4,7 @@ pub mod audit;
 pub mod authz;
 pub mod ca_bundle;
 pub mod config_status;
+pub mod embedding_server;
 pub mod header_forward;
 pub mod mcp_group;
 pub mod mcp_registry;
@@ -17,6 +18,7 @@ pub mod resources;
 pub mod session_storage;
 pub mod transport;
 
+pub use embedding_server::EmbeddingServer;
 pub use mcp_group::MCPGroup;
 pub use mcp_registry::MCPRegistry;
 pub use mcp_remote_proxy::MCPRemoteProxy;
