@@ -24,3 +24,6 @@ pub use mcp_registry::MCPRegistry;
 pub use mcp_remote_proxy::MCPRemoteProxy;
 pub use mcp_server::MCPServer;
 pub use mcp_server_entry::MCPServerEntry;
+
+#[cfg(test)]
+mod tests;
