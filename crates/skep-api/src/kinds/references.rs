@@ -13,6 +13,22 @@ pub struct SecretKeyRef {
     pub name: String,
 }
 
+/// A key of a Secret in the same namespace, as Kubernetes itself writes it: unlike in [`SecretKeyRef`] the schema lets
+/// the name be absent; controllers refuse that.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-map-type" = "atomic"))]
+pub struct SecretKeySelector {
+    /// The key within the Secret's data.
+    pub key: String,
+    /// The name of the Secret.
+    #[serde(default)]
+    pub name: String,
+    /// Part of the notation and without effect: the Secret and its key must exist.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub optional: Option<bool>,
+}
+
 /// Names one other object of a known kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
