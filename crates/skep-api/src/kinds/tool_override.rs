@@ -35,7 +35,7 @@ pub struct ToolAnnotations {
     /// Whether the tool only reads and never changes anything.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_only_hint: Option<bool>,
-    /// A title for people. An empty text takes the server's title away.
+    /// A title for people. An empty text is a value too and hides the server's title.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
 }
