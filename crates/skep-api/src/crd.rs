@@ -15,7 +15,16 @@ const ALPHA_WARNING: &str = "toolhive.stacklok.dev/v1alpha1 is deprecated; use v
 
 /// The definitions of all kinds, in the order of their names.
 pub fn all() -> Vec<Value> {
-    vec![document::<kinds::MCPGroup>(), document::<kinds::MCPRemoteProxy>()]
+    vec![
+        document::<kinds::MCPAuthzConfig>(),
+        document::<kinds::MCPExternalAuthConfig>(),
+        document::<kinds::MCPGroup>(),
+        document::<kinds::MCPOIDCConfig>(),
+        document::<kinds::MCPRemoteProxy>(),
+        document::<kinds::MCPTelemetryConfig>(),
+        document::<kinds::MCPToolConfig>(),
+        document::<kinds::MCPWebhookConfig>(),
+    ]
 }
 
 /// The definition of one kind as a JSON document.

@@ -63,7 +63,7 @@ pub struct OAuth2Upstream {
     /// Where the members of a token response are found, for providers that do not follow the standard.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_response_mapping: Option<TokenResponseMapping>,
-    /// The endpoint that says who the user is. Without it and without identityFromToken every sign-in makes a user
+    /// The endpoint that says who the user is. Without it and without identityFromToken every sign-in is a user
     /// of its own, with neither name nor email address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_info: Option<UserInfo>,
