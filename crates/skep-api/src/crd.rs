@@ -43,7 +43,20 @@ impl Entry {
 }
 
 /// All kinds, in the order of their names.
-pub const ALL: &[Entry] = &[Entry::of::<kinds::MCPGroup>(), Entry::of::<kinds::MCPRemoteProxy>()];
+pub const ALL: &[Entry] = &[
+    Entry::of::<kinds::EmbeddingServer>(),
+    Entry::of::<kinds::MCPAuthzConfig>(),
+    Entry::of::<kinds::MCPExternalAuthConfig>(),
+    Entry::of::<kinds::MCPGroup>(),
+    Entry::of::<kinds::MCPOIDCConfig>(),
+    Entry::of::<kinds::MCPRegistry>(),
+    Entry::of::<kinds::MCPRemoteProxy>(),
+    Entry::of::<kinds::MCPServer>(),
+    Entry::of::<kinds::MCPServerEntry>(),
+    Entry::of::<kinds::MCPTelemetryConfig>(),
+    Entry::of::<kinds::MCPToolConfig>(),
+    Entry::of::<kinds::MCPWebhookConfig>(),
+];
 
 /// The definition of one kind as a JSON document.
 pub fn document<K: Kind>() -> Value {
