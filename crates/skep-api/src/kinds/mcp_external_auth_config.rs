@@ -101,13 +101,15 @@ pub struct MCPExternalAuthConfigSpec {
 #[serde(rename_all = "camelCase")]
 pub enum ExternalAuthType {
     /// The client's token is exchanged for another one (RFC 8693).
+    // The default only serves an object without a spec. It must be a type that is invalid without its member, so
+    // that such an object does not pass for one that asks for no credentials.
+    #[default]
     TokenExchange,
     /// A header with a fixed value is added. Only in a VirtualMCPServer.
     HeaderInjection,
     /// A fixed bearer token is sent. Only toward remote servers.
     BearerToken,
     /// No credentials are added.
-    #[default]
     Unauthenticated,
     /// Clients sign in at an authorization server inside the proxy, and the user's token from the provider behind it
     /// is sent.
@@ -120,4 +122,17 @@ pub enum ExternalAuthType {
     Obo,
     /// The user's identity provider vouches for the user at another application. Only in a VirtualMCPServer.
     Xaa,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_object_without_a_spec_does_not_pass_for_unauthenticated() {
+        let config: MCPExternalAuthConfig = serde_json::from_value(json!({ "metadata": { "name": "empty" } })).unwrap();
+        assert_ne!(config.spec.type_, ExternalAuthType::Unauthenticated);
+    }
 }

@@ -128,3 +128,17 @@ pub struct KubernetesServiceAccountOIDC {
 fn default_cluster_issuer() -> String {
     DEFAULT_CLUSTER_ISSUER.to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_left_out_is_what_the_default_has() {
+        let account = serde_json::from_value::<KubernetesServiceAccountOIDC>(json!({})).unwrap();
+        assert_eq!(account, KubernetesServiceAccountOIDC::default());
+        assert_eq!(serde_json::from_value::<InlineOIDC>(json!({ "issuer": "" })).unwrap(), InlineOIDC::default());
+    }
+}

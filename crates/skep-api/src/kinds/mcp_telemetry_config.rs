@@ -144,3 +144,16 @@ pub struct Prometheus {
     #[serde(default)]
     pub enabled: bool,
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_left_out_is_what_the_default_has() {
+        assert_eq!(serde_json::from_value::<OpenTelemetry>(json!({})).unwrap(), OpenTelemetry::default());
+        assert_eq!(serde_json::from_value::<OpenTelemetryTracing>(json!({})).unwrap(), OpenTelemetryTracing::default());
+    }
+}

@@ -39,3 +39,17 @@ pub struct ToolAnnotations {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn false_and_empty_are_not_the_same_as_absent() {
+        let written = json!({ "annotations": { "readOnlyHint": false, "title": "" } });
+        let read: ToolOverride = serde_json::from_value(written.clone()).unwrap();
+        assert_eq!(serde_json::to_value(read).unwrap(), written);
+    }
+}

@@ -156,3 +156,19 @@ pub struct RedisTls {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub insecure_skip_verify: Option<bool>,
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_left_out_is_what_the_default_has() {
+        let redis = json!({ "aclUserConfig": { "passwordSecretRef": { "key": "", "name": "" } } });
+        assert_eq!(serde_json::from_value::<RedisStorage>(redis).unwrap(), RedisStorage::default());
+        let service = json!({ "name": "" });
+        assert_eq!(serde_json::from_value::<SentinelService>(service).unwrap(), SentinelService::default());
+        assert_eq!(serde_json::from_value::<AuthServerStorage>(json!({})).unwrap(), AuthServerStorage::default());
+    }
+}

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::duration::DurationText;
+
 /// An issuer elsewhere, and what its tokens are good for here. Delegate clients can exchange them (RFC 8693), and
 /// with jwtBearerGrant their subjects can redeem them directly (RFC 7523).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -113,7 +115,8 @@ pub struct JwtBearerGrant {
     )]
     pub accepted_audiences: Vec<String>,
     /// The longest time that may lie between the issue of an assertion and its expiry, for example `5m`.
-    pub max_assertion_age: String,
+    #[schemars(with = "String")]
+    pub max_assertion_age: DurationText,
     /// The subjects that may redeem assertions, each listed once.
     #[schemars(length(min = 1, max = 50), extend("x-kubernetes-list-type" = "atomic"))]
     pub subject_bindings: Vec<SubjectBinding>,

@@ -92,3 +92,15 @@ pub struct RoleMapping {
     #[schemars(regex(pattern = r"^arn:(aws|aws-cn|aws-us-gov):iam::\d{12}:role/[\w+=,.@\-_/]+$"))]
     pub role_arn: String,
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_left_out_is_what_the_default_has() {
+        assert_eq!(serde_json::from_value::<AwsSts>(json!({ "region": "" })).unwrap(), AwsSts::default());
+    }
+}
