@@ -230,6 +230,7 @@ macro_rules! object {
 
         impl $crate::config::document::Part for $name {
             fn from_value(value: serde_json::Value) -> Result<Self, $crate::config::document::Misfit> {
+                #[allow(unused_mut, reason = "an object without members takes none")]
                 let mut members = $crate::config::document::Members::of(value)?;
                 $( $prepare(&mut members); )?
                 Ok(Self {
