@@ -219,7 +219,7 @@ impl RunConfig {
     }
 
     /// Writes the document, indented by two spaces, without a newline at the end. Equal documents give equal texts.
-    #[expect(clippy::expect_used, reason = "see below")]
+    #[expect(clippy::expect_used, clippy::missing_panics_doc, reason = "see below")]
     pub fn to_json(&self) -> String {
         // Every key is a text and nothing here writes a number that JSON lacks, so there is nothing to fail.
         serde_json::to_string_pretty(self).expect("a RunConfig can be written")
