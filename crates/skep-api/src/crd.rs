@@ -62,7 +62,8 @@ pub const ALL: &[Entry] = &[
 pub fn document<K: Kind>() -> Value {
     let definition = K::DEFINITION;
     let schema = root_schema::<K>();
-    let versions: Vec<Value> = served(&definition).iter().map(|version| version.document(&definition, &schema)).collect();
+    let versions: Vec<Value> =
+        served(&definition).iter().map(|version| version.document(&definition, &schema)).collect();
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",

@@ -13,5 +13,6 @@ pub mod kinds;
 pub mod names;
 pub mod raw;
 mod schema;
+pub mod sensitive;
 
 pub use kind::Kind;

@@ -1,0 +1,204 @@
+//! Whole RunConfig documents go through the types without loss.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use proptest::collection::{btree_map, vec};
+use proptest::prelude::*;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use skep_api::config::document::{Part, read};
+use skep_api::config::run_config::middleware::{
+    AuditParameters, AuthParameters, AuthorizationParameters, AwsStsParameters, BodyLimitParameters,
+    HeaderForwardParameters, MiddlewareConfig, MiddlewareType, NoParameters, OriginParameters, RateLimitParameters,
+    TelemetryParameters, TokenExchangeParameters, ToolFilterParameters, UpstreamSwapParameters, WebhookParameters,
+};
+use skep_api::config::run_config::{AuthzType, RunConfig};
+
+fn directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/run_config")
+}
+
+fn document(path: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// Every document, with its file name, in the order of the names.
+fn documents() -> Vec<(String, Value)> {
+    let entries = fs::read_dir(directory()).unwrap().map(|entry| entry.unwrap().path());
+    let mut paths: Vec<_> = entries.filter(|path| path.is_file()).collect();
+    paths.sort();
+    assert!(!paths.is_empty(), "no documents");
+    paths.iter().map(|path| (path.file_stem().unwrap().to_string_lossy().into_owned(), document(path))).collect()
+}
+
+/// Through the types and through a text.
+fn rewritten(document: &Value) -> Value {
+    let config: RunConfig = read(document.clone()).unwrap();
+    serde_json::from_str(&config.to_json()).unwrap()
+}
+
+#[test]
+fn documents_are_rewritten_without_loss() {
+    for (name, document) in documents() {
+        assert_eq!(rewritten(&document), document, "{name}");
+    }
+}
+
+/// A member whose name is misspelled in the types would survive as an unknown one; this finds it.
+#[test]
+fn every_member_of_the_documents_is_known() {
+    for (name, document) in documents() {
+        let text = format!("{:?}", read::<RunConfig>(document).unwrap());
+        assert!(!text.contains("other: {"), "{name}: {text}");
+    }
+}
+
+/// The top-level members of 30-proxy.md 2.1.
+const MEMBERS: &str = "
+    additional_middleware_configs allow_docker_gateway allowed_origins audit_config audit_config_path authz_config
+    authz_config_path aws_sts_config base_name cmd_args container_labels container_name debug
+    embedded_auth_server_config endpoint_prefix env_file_dir env_vars group header_forward host ignore_config image
+    isolate_network jwks_auth_token_file k8s_pod_template_patch mcpserver_generation middleware_configs
+    mutating_webhooks name oidc_config permission_profile permission_profile_name_or_path port proxy_mode publish
+    rate_limit_config rate_limit_namespace registry_api_url registry_server_name registry_url remote_auth_config
+    remote_url runtime_config scaling_config schema_version secrets session_ttl stateless strict_protocol_validation
+    target_host target_port telemetry_config thv_ca_bundle token_exchange_config tools_filter tools_override
+    transport trust_proxy_headers upstream_swap_config validating_webhooks volumes
+";
+
+#[test]
+fn every_member_is_in_a_document() {
+    let documents = documents();
+    for member in MEMBERS.split_whitespace() {
+        assert!(documents.iter().any(|(_, document)| document.get(member).is_some()), "{member}");
+    }
+}
+
+fn view<T: Part + Serialize>(step: &MiddlewareConfig) -> Value {
+    serde_json::to_value(step.read_parameters::<T>().unwrap()).unwrap()
+}
+
+#[test]
+fn the_parameters_of_known_steps_can_be_viewed_without_loss() {
+    for (name, document) in documents() {
+        for step in read::<RunConfig>(document).unwrap().middleware_configs {
+            let viewed = match &step.type_ {
+                MiddlewareType::BodyLimit => view::<BodyLimitParameters>(&step),
+                MiddlewareType::Origin => view::<OriginParameters>(&step),
+                MiddlewareType::Audit => view::<AuditParameters>(&step),
+                MiddlewareType::Auth => view::<AuthParameters>(&step),
+                MiddlewareType::UpstreamSwap => view::<UpstreamSwapParameters>(&step),
+                MiddlewareType::TokenExchange => view::<TokenExchangeParameters>(&step),
+                MiddlewareType::ToolFilter | MiddlewareType::ToolCallFilter => view::<ToolFilterParameters>(&step),
+                MiddlewareType::StripAuth | MiddlewareType::McpParser | MiddlewareType::UsageMetrics => {
+                    view::<NoParameters>(&step)
+                }
+                MiddlewareType::Telemetry => view::<TelemetryParameters>(&step),
+                MiddlewareType::RateLimit => view::<RateLimitParameters>(&step),
+                MiddlewareType::MutatingWebhook | MiddlewareType::ValidatingWebhook => view::<WebhookParameters>(&step),
+                MiddlewareType::Authorization => view::<AuthorizationParameters>(&step),
+                MiddlewareType::AwsSts => view::<AwsStsParameters>(&step),
+                MiddlewareType::HeaderForward => view::<HeaderForwardParameters>(&step),
+                MiddlewareType::Obo | MiddlewareType::Recovery | MiddlewareType::Other(_) => continue,
+            };
+            assert_eq!(viewed, step.parameters.0, "{name}: {}", step.type_);
+        }
+    }
+}
+
+#[test]
+fn the_sections_of_authorizers_can_be_viewed_without_loss() {
+    for (name, document) in documents() {
+        let Some(authz) = read::<RunConfig>(document).unwrap().authz_config else { continue };
+        let (section, viewed) = match authz.authorizer() {
+            AuthzType::Cedar => ("cedar", serde_json::to_value(authz.cedar().unwrap()).unwrap()),
+            AuthzType::Http => ("pdp", serde_json::to_value(authz.http().unwrap()).unwrap()),
+            AuthzType::Other(other) => panic!("{name}: {other}"),
+        };
+        assert_eq!(viewed, authz.0[section], "{name}");
+    }
+}
+
+#[test]
+fn the_older_form_of_remote_authentication_is_rewritten_in_the_newer() {
+    let older = document(&directory().join("older/remote-auth.json"));
+    let newer = document(&directory().join("older/remote-auth.rewritten.json"));
+    assert_eq!(rewritten(&older), newer);
+    assert_eq!(rewritten(&newer), newer);
+}
+
+#[test]
+fn what_the_operator_writes_is_normalised_already() {
+    for (name, document) in documents() {
+        if document["container_labels"].is_object() {
+            let config = RunConfig::from_json(&document.to_string()).unwrap();
+            assert_eq!(serde_json::to_value(config).unwrap(), document, "{name}");
+        }
+    }
+}
+
+/// The members whose objects are maps from names to texts; nothing else fits into them.
+const MAPS_OF_TEXTS: [&str; 9] = [
+    "add_headers_from_secret",
+    "add_plaintext_headers",
+    "additional_authorization_params",
+    "additional_headers",
+    "container_labels",
+    "customAttributes",
+    "env_vars",
+    "headers",
+    "oauth_params",
+];
+/// The members whose objects are maps from names to objects.
+const MAPS_OF_OBJECTS: [&str; 1] = ["tools_override"];
+
+/// Puts the members into every object of the document that may have members of any name, and counts these objects.
+fn insert_everywhere(value: &mut Value, name: &str, members: &Map<String, Value>) -> usize {
+    match value {
+        Value::Object(_) if MAPS_OF_TEXTS.contains(&name) => 0,
+        Value::Object(object) => {
+            let below: usize = object.iter_mut().map(|(name, member)| insert_everywhere(member, name, members)).sum();
+            if MAPS_OF_OBJECTS.contains(&name) {
+                return below;
+            }
+            object.extend(members.clone());
+            below + 1
+        }
+        Value::Array(items) => items.iter_mut().map(|item| insert_everywhere(item, "", members)).sum(),
+        _ => 0,
+    }
+}
+
+fn arbitrary_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        (-1e300..1e300_f64).prop_map(Value::from),
+        ".{0,12}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 16, 4, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..4).prop_map(Value::from),
+            btree_map(".{0,6}", inner, 0..4).prop_map(|members| Value::from(Map::from_iter(members))),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn unknown_members_survive_at_every_level(members in btree_map("x_.{0,8}", arbitrary_json(), 1..4)) {
+        let members = Map::from_iter(members);
+        for (name, mut document) in documents() {
+            let objects = insert_everywhere(&mut document, "", &members);
+            prop_assert!(objects > 1, "{}", name);
+            prop_assert_eq!(&rewritten(&document), &document, "{}", name);
+        }
+    }
+}
