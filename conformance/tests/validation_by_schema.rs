@@ -8,7 +8,16 @@ use skep_conformance::validation::{self, RuleAt, Table, mutations, schema};
 
 /// What a JSON Schema validator knows. The rest (formats of Kubernetes, keys of lists) is tried on the real server.
 const KNOWN_KEYWORDS: [&str; 11] = [
-    "type", "enum", "minimum", "maximum", "minLength", "maxLength", "pattern", "minItems", "maxItems", "maxProperties",
+    "type",
+    "enum",
+    "minimum",
+    "maximum",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "minItems",
+    "maxItems",
+    "maxProperties",
     "required",
 ];
 
@@ -17,9 +26,9 @@ fn kinds() -> Vec<(Table, Value)> {
     let named: Vec<&str> = tables.iter().map(|table| table.kind.as_str()).collect();
     let all: Vec<&str> = crd::ALL.iter().map(|entry| entry.definition.kind).collect();
     assert_eq!(named, all, "every kind has a table");
-    let schemas = crd::ALL.iter().map(|entry| {
-        entry.document().pointer("/spec/versions/0/schema/openAPIV3Schema").unwrap().clone()
-    });
+    let schemas = crd::ALL
+        .iter()
+        .map(|entry| entry.document().pointer("/spec/versions/0/schema/openAPIV3Schema").unwrap().clone());
     tables.into_iter().zip(schemas).collect()
 }
 
@@ -46,7 +55,8 @@ fn bases_are_valid() {
         for base in &table.bases {
             let mut object = base.object();
             schema::apply_defaults(&root, &mut object);
-            let problems: Vec<String> = validator.iter_errors(&object).map(|error| format!("{}: {error}", error.instance_path())).collect();
+            let problems: Vec<String> =
+                validator.iter_errors(&object).map(|error| format!("{}: {error}", error.instance_path())).collect();
             assert!(problems.is_empty(), "{} {}: {problems:?}", table.kind, base.name);
             assert_eq!(refusals(&root, &object), BTreeSet::new(), "{} {}", table.kind, base.name);
         }

@@ -51,7 +51,8 @@ async fn wait_until_established(definitions: &Api<CustomResourceDefinition>, nam
     for _ in 0..200 {
         let definition = definitions.get(name).await.unwrap();
         let conditions = definition.status.and_then(|status| status.conditions).unwrap_or_default();
-        let holds = |type_: &str| conditions.iter().any(|condition| condition.type_ == type_ && condition.status == "True");
+        let holds =
+            |type_: &str| conditions.iter().any(|condition| condition.type_ == type_ && condition.status == "True");
         if let Some(problem) = conditions.iter().find(|condition| condition.type_ == "NonStructuralSchema") {
             panic!("{name} is not structural: {problem:?}");
         }
@@ -124,7 +125,11 @@ impl Bench {
         for case in &table.cases {
             let rules = case.rejects.iter().map(|rule| (rule.path.clone(), rule.message.clone())).collect();
             let expected = if case.rejects.is_empty() { Expected::Accepted } else { Expected::RefusedBy(rules) };
-            trials.push(Trial { label: format!("{} case {}", self.kind, case.name), object: table.object(case), expected });
+            trials.push(Trial {
+                label: format!("{} case {}", self.kind, case.name),
+                object: table.object(case),
+                expected,
+            });
         }
         self.run(trials).await
     }
@@ -143,7 +148,9 @@ impl Bench {
                 problems.extend(tasks.join_next().await.and_then(Result::unwrap));
             }
             let bench = self.clone();
-            tasks.spawn(async move { bench.try_one(&trial).await.err().map(|problem| format!("{}: {problem}", trial.label)) });
+            tasks.spawn(async move {
+                bench.try_one(&trial).await.err().map(|problem| format!("{}: {problem}", trial.label))
+            });
         }
         while let Some(finished) = tasks.join_next().await {
             problems.extend(finished.unwrap());
@@ -169,7 +176,9 @@ impl Bench {
             (_, None) => Err("accepted".to_owned()),
             (Expected::RefusedAt(field), Some(status)) => {
                 // A type error is told without a field, but with the field in its text.
-                let named = causes(&status).iter().any(|(at, text)| at.starts_with(field.as_str()) || text.contains(field.as_str()));
+                let named = causes(&status)
+                    .iter()
+                    .any(|(at, text)| at.starts_with(field.as_str()) || text.contains(field.as_str()));
                 if named { Ok(()) } else { Err(format!("refused, but not at {field}: {}", status.message)) }
             }
             (Expected::RefusedBy(rules), Some(status)) => same_rules(rules, &causes(&status)),
@@ -178,7 +187,8 @@ impl Bench {
 
     /// Creates the object without keeping it. `None`: accepted.
     async fn try_create(&self, object: &Value) -> Result<Option<Status>, String> {
-        let object: DynamicObject = serde_json::from_value(self.object(object, "trial")).map_err(|error| error.to_string())?;
+        let object: DynamicObject =
+            serde_json::from_value(self.object(object, "trial")).map_err(|error| error.to_string())?;
         let dry_run = PostParams { dry_run: true, ..PostParams::default() };
         refusal(self.api.create(&dry_run, &object).await)
     }
@@ -210,11 +220,15 @@ fn causes(status: &Status) -> Vec<(String, String)> {
 fn same_rules(expected: &BTreeSet<(String, String)>, causes: &[(String, String)]) -> Result<(), String> {
     let unexpected: Vec<_> = causes
         .iter()
-        .filter(|(field, text)| !expected.iter().any(|(place, message)| at(place, field) && text.contains(message.as_str())))
+        .filter(|(field, text)| {
+            !expected.iter().any(|(place, message)| at(place, field) && text.contains(message.as_str()))
+        })
         .collect();
     let silent: Vec<_> = expected
         .iter()
-        .filter(|(place, message)| !causes.iter().any(|(field, text)| at(place, field) && text.contains(message.as_str())))
+        .filter(|(place, message)| {
+            !causes.iter().any(|(field, text)| at(place, field) && text.contains(message.as_str()))
+        })
         .collect();
     if unexpected.is_empty() && silent.is_empty() {
         Ok(())

@@ -125,7 +125,9 @@ fn sorted(value: &Value) -> Value {
 }
 
 fn compare_definitions(kind: &str, theirs: &Value, ours: &Value, report: &mut Report) {
-    for pointer in ["/metadata/name", "/metadata/labels", "/spec/group", "/spec/names", "/spec/scope", "/spec/conversion"] {
+    for pointer in
+        ["/metadata/name", "/metadata/labels", "/spec/group", "/spec/names", "/spec/scope", "/spec/conversion"]
+    {
         compare_members(&format!("{kind} {}", &pointer[1..]), theirs.pointer(pointer), ours.pointer(pointer), report);
     }
     let (their_versions, our_versions) = (versions(theirs), versions(ours));
@@ -147,7 +149,11 @@ fn compare_members(place: &str, theirs: Option<&Value>, ours: Option<&Value>, re
         (Some(Value::Object(theirs)), Some(Value::Object(ours))) => {
             for name in theirs.keys().chain(ours.keys()).collect::<BTreeSet<_>>() {
                 let (theirs, ours) = (theirs.get(name), ours.get(name));
-                report.compare(&format!("{place}.{name}"), theirs.unwrap_or(&Value::Null), ours.unwrap_or(&Value::Null));
+                report.compare(
+                    &format!("{place}.{name}"),
+                    theirs.unwrap_or(&Value::Null),
+                    ours.unwrap_or(&Value::Null),
+                );
             }
         }
         (theirs, ours) => {
@@ -186,7 +192,10 @@ fn compare_columns(place: &str, theirs: &Value, ours: &Value, report: &mut Repor
     let (theirs, ours) = (list(theirs), list(ours));
     let known: Vec<Value> = ours.iter().filter(|column| theirs.contains(column)).cloned().collect();
     if known != theirs {
-        let change = Change::Changed { theirs: Value::from(theirs.clone()).to_string(), ours: Value::from(ours.clone()).to_string() };
+        let change = Change::Changed {
+            theirs: Value::from(theirs.clone()).to_string(),
+            ours: Value::from(ours.clone()).to_string(),
+        };
         report.add(&format!("{place} columns"), change);
         return;
     }
@@ -214,7 +223,8 @@ fn compare_schemas(path: &str, theirs: &Value, ours: &Value, report: &mut Report
 }
 
 fn compare_properties(path: &str, theirs: &Map<String, Value>, ours: &Map<String, Value>, report: &mut Report) {
-    let properties = |schema: &Map<String, Value>| schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
+    let properties =
+        |schema: &Map<String, Value>| schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
     let (their_properties, our_properties) = (properties(theirs), properties(ours));
     for name in their_properties.keys().chain(our_properties.keys()).collect::<BTreeSet<_>>() {
         let path = if path.ends_with(' ') { format!("{path}{name}") } else { format!("{path}.{name}") };
@@ -222,7 +232,9 @@ fn compare_properties(path: &str, theirs: &Map<String, Value>, ours: &Map<String
             (Some(theirs), Some(ours)) => compare_schemas(&path, theirs, ours, report),
             // A required addition shows up as a difference in `required`, which is not optional.
             (None, Some(ours)) => report.add(&path, Change::Added(ours["type"].as_str().unwrap_or("any").to_owned())),
-            (Some(theirs), None) => report.add(&path, Change::Removed(theirs["type"].as_str().unwrap_or("any").to_owned())),
+            (Some(theirs), None) => {
+                report.add(&path, Change::Removed(theirs["type"].as_str().unwrap_or("any").to_owned()))
+            }
             (None, None) => {}
         }
     }

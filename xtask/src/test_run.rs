@@ -117,7 +117,10 @@ fn tests(binaries: Option<&std::path::Path>) -> anyhow::Result<Tally> {
             if line.starts_with("test result:") {
                 tally.count(&line);
             }
-            if !line.is_empty() && !line.ends_with("running 0 tests") && !line.contains(" 0 passed; 0 failed; 0 ignored") {
+            if !line.is_empty()
+                && !line.ends_with("running 0 tests")
+                && !line.contains(" 0 passed; 0 failed; 0 ignored")
+            {
                 println!("{line}");
             }
         }
@@ -173,7 +176,9 @@ mod tests {
     fn result_lines_are_added_up() {
         let mut tally = Tally::default();
         tally.count("test result: ok. 5 passed; 0 failed; 1 ignored; 0 measured; 3 filtered out; finished in 0.10s");
-        tally.count("test result: FAILED. 12 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.10s");
+        tally.count(
+            "test result: FAILED. 12 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.10s",
+        );
         assert_eq!((tally.passed, tally.failed, tally.skipped.len()), (17, 2, 1));
     }
 }

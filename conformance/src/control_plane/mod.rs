@@ -68,7 +68,8 @@ impl ControlPlane {
     #[expect(clippy::panic, reason = "it runs in tests only, and failing the test is its purpose")]
     pub async fn start_or_skip(test: &str) -> Option<Self> {
         let Some(binaries) = std::env::var_os(BINARIES_VARIABLE) else {
-            let reason = "no control plane: run `cargo xtask test`, or set KUBEBUILDER_ASSETS=\"$(cargo xtask control-plane)\"";
+            let reason =
+                "no control plane: run `cargo xtask test`, or set KUBEBUILDER_ASSETS=\"$(cargo xtask control-plane)\"";
             assert!(std::env::var_os("CI").is_none(), "{test} must run in CI, but there is {reason}");
             crate::skip::skip(test, reason);
             return None;
@@ -134,9 +135,8 @@ impl ControlPlane {
 async fn client(kubeconfig: &str) -> Result<Client, ControlPlaneError> {
     let failed = |error: &dyn std::fmt::Display| ControlPlaneError::Client(error.to_string());
     let parsed = Kubeconfig::from_yaml(kubeconfig).map_err(|error| failed(&error))?;
-    let config = Config::from_custom_kubeconfig(parsed, &KubeConfigOptions::default())
-        .await
-        .map_err(|error| failed(&error))?;
+    let config =
+        Config::from_custom_kubeconfig(parsed, &KubeConfigOptions::default()).await.map_err(|error| failed(&error))?;
     Client::try_from(config).map_err(|error| failed(&error))
 }
 

@@ -105,8 +105,7 @@ pub(super) fn service_account_keys() -> Result<(String, String), PkiError> {
 }
 
 fn dns(name: &str) -> Result<SanType, PkiError> {
-    let name_in_certificate =
-        name.try_into().map_err(|source| PkiError::Certificate { name: name.into(), source })?;
+    let name_in_certificate = name.try_into().map_err(|source| PkiError::Certificate { name: name.into(), source })?;
     Ok(SanType::DnsName(name_in_certificate))
 }
 

@@ -22,7 +22,8 @@ const POLL: Duration = Duration::from_millis(50);
 impl ControlPlane {
     /// Starts a control plane from a folder of binaries and waits until pods can be created.
     pub async fn start(binaries: &Path) -> Result<Self, ControlPlaneError> {
-        let folder = tempfile::Builder::new().prefix("skep-control-plane-").tempdir().map_err(ControlPlaneError::Folder)?;
+        let folder =
+            tempfile::Builder::new().prefix("skep-control-plane-").tempdir().map_err(ControlPlaneError::Folder)?;
         let layout = Layout::write(folder.path())?;
         let mut control_plane = Self {
             processes: Vec::new(),
@@ -122,8 +123,7 @@ impl Layout {
         let (_, admin_kubeconfig) = kubeconfig_of("admin", &authority.client("admin", Some("system:masters"))?)?;
         let (manager_kubeconfig, _) =
             kubeconfig_of("controller-manager", &authority.client("system:kube-controller-manager", None)?)?;
-        let (scheduler_kubeconfig, _) =
-            kubeconfig_of("scheduler", &authority.client("system:kube-scheduler", None)?)?;
+        let (scheduler_kubeconfig, _) = kubeconfig_of("scheduler", &authority.client("system:kube-scheduler", None)?)?;
 
         let mut controller_manager = delegated(&manager_kubeconfig, manager);
         controller_manager.extend(flags(&[
@@ -212,4 +212,3 @@ fn free_ports<const N: usize>() -> io::Result<[u16; N]> {
     }
     Ok(ports)
 }
-

@@ -88,7 +88,8 @@ pub fn parse(text: &str) -> Result<Duration, DurationError> {
         let unit_length = tail.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(tail.len());
         let (unit, tail) = tail.split_at(unit_length);
         let scale = unit_in_nanoseconds(unit).ok_or_else(malformed)?;
-        let nanoseconds = scaled(number, scale).ok_or_else(malformed)?.ok_or_else(too_long)?;
+        let number = decimal_parts(number).ok_or_else(malformed)?;
+        let nanoseconds = scaled(number, scale).ok_or_else(too_long)?;
         total = total.checked_add(nanoseconds).filter(|sum| i64::try_from(*sum).is_ok()).ok_or_else(too_long)?;
         rest = tail;
     }
@@ -111,25 +112,23 @@ fn unit_in_nanoseconds(unit: &str) -> Option<u64> {
     })
 }
 
-/// `None`: not a number. `Some(None)`: a number, but too large.
-fn scaled(number: &str, scale: u64) -> Option<Option<u64>> {
+/// Whole part and fraction of a decimal number; either may be empty, but not both.
+fn decimal_parts(number: &str) -> Option<(&str, &str)> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    if whole.is_empty() && fraction.is_empty() || fraction.contains('.') {
-        return None;
-    }
-    let whole = if whole.is_empty() { Some(0) } else { whole.parse::<u64>().ok() };
-    let Some(mut nanoseconds) = whole.and_then(|whole| whole.checked_mul(scale)) else {
-        return Some(None);
-    };
+    let is_number = !(whole.is_empty() && fraction.is_empty()) && !fraction.contains('.');
+    is_number.then_some((whole, fraction))
+}
+
+/// The number times `scale`, digits below one nanosecond cut off. `None` when it is too large.
+fn scaled((whole, fraction): (&str, &str), scale: u64) -> Option<u64> {
+    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    let mut nanoseconds = whole.checked_mul(scale)?;
     let mut place = scale;
     for digit in fraction.bytes() {
         place /= 10;
-        nanoseconds = match nanoseconds.checked_add(place * u64::from(digit - b'0')) {
-            Some(sum) => sum,
-            None => return Some(None),
-        };
+        nanoseconds = nanoseconds.checked_add(place * u64::from(digit - b'0'))?;
     }
-    Some(Some(nanoseconds))
+    Some(nanoseconds)
 }
 
 /// Writes a duration the way Go prints it: `1m0s`, `1h30m0s`, `1.5s`, `250ms`, `0s`.
@@ -182,9 +181,9 @@ mod tests {
             (Duration::from_nanos(1_500), "1.5µs"),
             (Duration::from_millis(250), "250ms"),
             (Duration::from_millis(1_500), "1.5s"),
-            (Duration::from_secs(60), "1m0s"),
-            (Duration::from_secs(5_400), "1h30m0s"),
-            (Duration::from_secs(3_600), "1h0m0s"),
+            (Duration::from_mins(1), "1m0s"),
+            (Duration::from_mins(90), "1h30m0s"),
+            (Duration::from_hours(1), "1h0m0s"),
             (Duration::from_nanos(3_600_000_000_001), "1h0m0.000000001s"),
         ] {
             assert_eq!(format(duration), text);

@@ -62,8 +62,12 @@ fn equal_definitions_have_no_differences_whatever_their_descriptions_say() {
 #[test]
 fn every_kind_of_difference_is_seen() {
     let cases: [(&str, fn(&mut Value)); 9] = [
-        ("~ K v1alpha1 spec.image default", |ours| schema_of(ours)["spec"]["properties"]["image"]["default"] = "x".into()),
-        ("+ K v1alpha1 spec.extra: string", |ours| schema_of(ours)["spec"]["properties"]["extra"] = json!({"type": "string"})),
+        ("~ K v1alpha1 spec.image default", |ours| {
+            schema_of(ours)["spec"]["properties"]["image"]["default"] = "x".into()
+        }),
+        ("+ K v1alpha1 spec.extra: string", |ours| {
+            schema_of(ours)["spec"]["properties"]["extra"] = json!({"type": "string"})
+        }),
         ("- K v1alpha1 spec.model: string", |ours| {
             schema_of(ours)["spec"]["properties"].as_object_mut().unwrap().remove("model");
         }),
@@ -85,5 +89,8 @@ fn every_kind_of_difference_is_seen() {
         assert!(found.len() == 1 && found[0].starts_with(expected), "expected {expected}, found {found:?}");
     }
     assert!(differences(|ours| ours["spec"]["versions"][0]["served"] = false.into())[0].contains("served"));
-    assert!(differences(|ours| ours["spec"]["versions"][0]["additionalPrinterColumns"][0]["name"] = "x".into())[0].contains("columns"));
+    assert!(
+        differences(|ours| ours["spec"]["versions"][0]["additionalPrinterColumns"][0]["name"] = "x".into())[0]
+            .contains("columns")
+    );
 }

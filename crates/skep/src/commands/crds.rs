@@ -64,5 +64,9 @@ pub fn yaml_stream(documents: &[Value]) -> anyhow::Result<String> {
 }
 
 fn one_document(mut documents: Vec<Value>) -> Value {
-    if documents.len() == 1 { documents.remove(0) } else { json!({ "apiVersion": "v1", "kind": "List", "items": documents }) }
+    if documents.len() == 1 {
+        documents.remove(0)
+    } else {
+        json!({ "apiVersion": "v1", "kind": "List", "items": documents })
+    }
 }

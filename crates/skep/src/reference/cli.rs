@@ -59,8 +59,7 @@ fn arguments(command: &Command, page: &mut String) {
         let defaults: Vec<String> =
             argument.get_default_values().iter().map(|value| format!("`{}`", value.to_string_lossy())).collect();
         let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
-        let _ =
-            writeln!(page, "| {} | {help} | {} | {} |", spelling(argument), values.join(", "), defaults.join(", "));
+        let _ = writeln!(page, "| {} | {help} | {} | {} |", spelling(argument), values.join(", "), defaults.join(", "));
     }
     page.push('\n');
 }

@@ -107,13 +107,16 @@ fn constraints(schema: &Value) -> Vec<String> {
         ("maxItems", "Items at most"),
         ("maxProperties", "Entries at most"),
     ];
-    let mut constraints: Vec<String> =
-        words.iter().filter_map(|(keyword, words)| schema.get(keyword).map(|value| format!("{words} {value}"))).collect();
+    let mut constraints: Vec<String> = words
+        .iter()
+        .filter_map(|(keyword, words)| schema.get(keyword).map(|value| format!("{words} {value}")))
+        .collect();
     if let Some(pattern) = schema["pattern"].as_str() {
         constraints.push(format!("Pattern: `{}`", cell(pattern)));
     }
     if let Some(values) = schema["enum"].as_array() {
-        let values: Vec<String> = values.iter().map(|value| format!("`{}`", cell(value.as_str().unwrap_or_default()))).collect();
+        let values: Vec<String> =
+            values.iter().map(|value| format!("`{}`", cell(value.as_str().unwrap_or_default()))).collect();
         constraints.push(format!("One of {}", values.join(", ")));
     }
     constraints
