@@ -22,7 +22,8 @@ pub fn all() -> Vec<Value> {
 pub fn document<K: Kind>() -> Value {
     let definition = K::DEFINITION;
     let schema = root_schema::<K>();
-    let versions: Vec<Value> = served(&definition).iter().map(|version| version.document(&definition, &schema)).collect();
+    let versions: Vec<Value> =
+        served(&definition).iter().map(|version| version.document(&definition, &schema)).collect();
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",

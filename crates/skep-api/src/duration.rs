@@ -194,7 +194,9 @@ mod tests {
 
     #[test]
     fn reads_what_go_reads() {
-        for (text, seconds) in [("1h30m", 5400.0), ("1.5h", 5400.0), ("+2m", 120.0), ("0", 0.0), (".5s", 0.5), ("1.s", 1.0)] {
+        for (text, seconds) in
+            [("1h30m", 5400.0), ("1.5h", 5400.0), ("+2m", 120.0), ("0", 0.0), (".5s", 0.5), ("1.s", 1.0)]
+        {
             assert_eq!(parse(text), Ok(Duration::from_secs_f64(seconds)), "{text}");
         }
         assert_eq!(parse("3us"), parse("3\u{3bc}s"));

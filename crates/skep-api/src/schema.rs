@@ -95,7 +95,9 @@ fn unwrap_optional(node: &mut Map<String, Value>) {
 }
 
 fn only_null(schema: &Value) -> bool {
-    schema["type"] == "null" || schema["const"].is_null() && schema.get("const").is_some() || schema["enum"] == Value::Array(vec![Value::Null])
+    schema["type"] == "null"
+        || schema["const"].is_null() && schema.get("const").is_some()
+        || schema["enum"] == Value::Array(vec![Value::Null])
 }
 
 /// An enum with documented variants is derived as `oneOf` constants. Kubernetes wants an `enum`, and a person
