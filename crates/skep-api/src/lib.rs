@@ -5,6 +5,7 @@
 
 pub mod conditions;
 pub mod config;
+mod constants;
 pub mod crd;
 pub mod duration;
 pub mod hash;

@@ -1,1 +1,0 @@
-//! The reasons of conditions.

@@ -1,1 +1,0 @@
-//! Names of everything that is derived from an object.
