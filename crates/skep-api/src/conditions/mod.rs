@@ -6,6 +6,8 @@
 pub mod reasons;
 pub mod types;
 
+use std::borrow::Cow;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -52,25 +54,37 @@ pub struct Condition {
 /// A condition as a check states it, before it is merged into an object's list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
-    pub type_: &'static str,
+    pub type_: Name,
     pub status: ConditionStatus,
-    pub reason: &'static str,
+    pub reason: Name,
     pub message: String,
 }
 
 impl Statement {
-    pub fn holds(type_: &'static str, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { type_, status: ConditionStatus::True, reason, message: message.into() }
+    pub fn holds(type_: impl Into<Name>, reason: impl Into<Name>, message: impl Into<String>) -> Self {
+        Self::new(type_, ConditionStatus::True, reason, message)
     }
 
-    pub fn fails(type_: &'static str, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { type_, status: ConditionStatus::False, reason, message: message.into() }
+    pub fn fails(type_: impl Into<Name>, reason: impl Into<Name>, message: impl Into<String>) -> Self {
+        Self::new(type_, ConditionStatus::False, reason, message)
     }
 
-    pub fn unknown(type_: &'static str, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { type_, status: ConditionStatus::Unknown, reason, message: message.into() }
+    pub fn unknown(type_: impl Into<Name>, reason: impl Into<Name>, message: impl Into<String>) -> Self {
+        Self::new(type_, ConditionStatus::Unknown, reason, message)
+    }
+
+    pub fn new(
+        type_: impl Into<Name>,
+        status: ConditionStatus,
+        reason: impl Into<Name>,
+        message: impl Into<String>,
+    ) -> Self {
+        Self { type_: type_.into(), status, reason: reason.into(), message: message.into() }
     }
 }
+
+/// A type or a reason: nearly always a constant, sometimes made from a backend's name or copied from another object.
+pub type Name = Cow<'static, str>;
 
 /// Longest message the schema accepts, in characters.
 const MESSAGE_LIMIT: usize = 32_768;
@@ -88,9 +102,9 @@ pub fn set(conditions: &mut Vec<Condition>, statement: Statement, generation: Op
         last_transition_time: now.clone(),
         message,
         observed_generation: generation,
-        reason: statement.reason.to_owned(),
+        reason: statement.reason.into_owned(),
         status: statement.status,
-        type_: statement.type_.to_owned(),
+        type_: statement.type_.into_owned(),
     };
     let Some(existing) = conditions.iter_mut().find(|condition| condition.type_ == desired.type_) else {
         conditions.push(desired);

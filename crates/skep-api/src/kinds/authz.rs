@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
 
 /// A Cedar policy, given here or in a ConfigMap.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -53,11 +54,12 @@ pub enum AuthzSource {
 }
 
 /// A ConfigMap that holds a policy document, as JSON or YAML.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, SmartDefault, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AuthzConfigMap {
     /// The key within the ConfigMap's data.
     #[serde(default = "default_authz_key")]
+    #[default(default_authz_key())]
     pub key: String,
     /// The name of the ConfigMap.
     pub name: String,
@@ -71,11 +73,12 @@ fn default_authz_key() -> String {
 }
 
 /// A Cedar policy as text.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, SmartDefault, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InlineAuthz {
     /// Cedar entities as a JSON array.
     #[serde(default = "no_entities")]
+    #[default(no_entities())]
     pub entities_json: String,
     /// The Cedar policies. What none of them permits is forbidden.
     #[schemars(length(min = 1), extend("x-kubernetes-list-type" = "atomic"))]
