@@ -15,7 +15,7 @@ const ALPHA_WARNING: &str = "toolhive.stacklok.dev/v1alpha1 is deprecated; use v
 
 /// The definitions of all kinds, in the order of their names.
 pub fn all() -> Vec<Value> {
-    vec![document::<kinds::MCPGroup>(), document::<kinds::MCPRemoteProxy>()]
+    vec![document::<kinds::MCPGroup>(), document::<kinds::MCPRemoteProxy>(), document::<kinds::VirtualMCPCompositeToolDefinition>(), document::<kinds::VirtualMCPServer>()]
 }
 
 /// The definition of one kind as a JSON document.

@@ -1,1 +1,3 @@
 //! The documents that the operator writes and the data plane reads.
+
+pub mod vmcp;

@@ -13,6 +13,10 @@ pub mod references;
 pub mod resources;
 pub mod session_storage;
 pub mod transport;
+pub mod virtual_mcp_composite_tool_definition;
+pub mod virtual_mcp_server;
 
 pub use mcp_group::MCPGroup;
 pub use mcp_remote_proxy::MCPRemoteProxy;
+pub use virtual_mcp_composite_tool_definition::VirtualMCPCompositeToolDefinition;
+pub use virtual_mcp_server::VirtualMCPServer;
