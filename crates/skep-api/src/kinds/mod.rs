@@ -1,6 +1,7 @@
 //! The fourteen kinds, one file each, and the concepts several of them share.
 
 pub mod audit;
+pub mod auth_server;
 pub mod authz;
 pub mod ca_bundle;
 pub mod config_status;
@@ -12,6 +13,7 @@ pub mod rate_limit;
 pub mod references;
 pub mod resources;
 pub mod session_storage;
+pub mod tool_override;
 pub mod transport;
 pub mod virtual_mcp_composite_tool_definition;
 pub mod virtual_mcp_server;
