@@ -15,14 +15,20 @@ const ALPHA_WARNING: &str = "toolhive.stacklok.dev/v1alpha1 is deprecated; use v
 
 /// The definitions of all kinds, in the order of their names.
 pub fn all() -> Vec<Value> {
-    vec![document::<kinds::MCPGroup>(), document::<kinds::MCPRemoteProxy>(), document::<kinds::VirtualMCPCompositeToolDefinition>(), document::<kinds::VirtualMCPServer>()]
+    vec![
+        document::<kinds::MCPGroup>(),
+        document::<kinds::MCPRemoteProxy>(),
+        document::<kinds::VirtualMCPCompositeToolDefinition>(),
+        document::<kinds::VirtualMCPServer>(),
+    ]
 }
 
 /// The definition of one kind as a JSON document.
 pub fn document<K: Kind>() -> Value {
     let definition = K::DEFINITION;
     let schema = root_schema::<K>();
-    let versions: Vec<Value> = served(&definition).iter().map(|version| version.document(&definition, &schema)).collect();
+    let versions: Vec<Value> =
+        served(&definition).iter().map(|version| version.document(&definition, &schema)).collect();
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",

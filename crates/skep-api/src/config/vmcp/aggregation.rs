@@ -47,9 +47,11 @@ pub enum ConflictResolution {
     /// Every tool gets a prefix made of its backend's name.
     #[default]
     Prefix,
-    /// The backend that stands first in priorityOrder wins; the tools of the others are left out.
+    /// Names stay as they are. Of several backends with the same name the one that stands first in priorityOrder
+    /// wins and the others lose that tool; where none of them is listed, each gets a prefix.
     Priority,
-    /// Every conflict has to be settled with an override in tools; the server does not start otherwise.
+    /// Names stay as they are. Every conflict has to be settled with an override in tools; while one is left,
+    /// clients are not served.
     Manual,
 }
 
@@ -85,7 +87,8 @@ pub struct WorkloadTools {
     /// Whether all tools of this backend are hidden from clients. Composite tools can still call them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exclude_all: Option<bool>,
-    /// The tools that are shown to clients, by the names that the backend gives them. An empty list shows all.
+    /// The tools that are shown to clients, by their names after overrides and before a prefix. An empty list shows
+    /// all. Composite tools can still call the others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub filter: Vec<String>,
     /// Other names, descriptions or annotations for tools, by the names that the backend gives them.
