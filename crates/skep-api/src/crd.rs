@@ -56,6 +56,8 @@ pub const ALL: &[Entry] = &[
     Entry::of::<kinds::MCPTelemetryConfig>(),
     Entry::of::<kinds::MCPToolConfig>(),
     Entry::of::<kinds::MCPWebhookConfig>(),
+    Entry::of::<kinds::VirtualMCPCompositeToolDefinition>(),
+    Entry::of::<kinds::VirtualMCPServer>(),
 ];
 
 /// The definition of one kind as a JSON document.

@@ -2,3 +2,4 @@
 
 pub mod document;
 pub mod run_config;
+pub mod vmcp;

@@ -26,6 +26,8 @@ pub mod resources;
 pub mod session_storage;
 pub mod tool_override;
 pub mod transport;
+pub mod virtual_mcp_composite_tool_definition;
+pub mod virtual_mcp_server;
 
 pub use embedding_server::EmbeddingServer;
 pub use mcp_authz_config::MCPAuthzConfig;
@@ -39,6 +41,8 @@ pub use mcp_server_entry::MCPServerEntry;
 pub use mcp_telemetry_config::MCPTelemetryConfig;
 pub use mcp_tool_config::MCPToolConfig;
 pub use mcp_webhook_config::MCPWebhookConfig;
+pub use virtual_mcp_composite_tool_definition::VirtualMCPCompositeToolDefinition;
+pub use virtual_mcp_server::VirtualMCPServer;
 
 #[cfg(test)]
 mod tests;

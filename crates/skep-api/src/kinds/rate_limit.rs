@@ -1,7 +1,12 @@
 //! How many requests are let through.
 
-use schemars::JsonSchema;
+use std::borrow::Cow;
+use std::time::Duration;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+
+use crate::duration::{DurationError, DurationText};
 
 /// Limits on the number of tool calls, as token buckets. All that apply to a call must have a token left.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -51,5 +56,58 @@ pub struct TokenBucket {
     #[schemars(range(min = 1))]
     pub max_tokens: i32,
     /// How long an empty bucket takes to fill up, for example `1m0s`.
-    pub refill_period: String,
+    pub refill_period: RefillPeriod,
+}
+
+/// A period, written as text. Where it is read, `{duration: 1m0s}` is accepted too, which is how the configuration
+/// file of a vMCP process writes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "PeriodForms")]
+pub struct RefillPeriod(pub DurationText);
+
+impl RefillPeriod {
+    pub fn parse(&self) -> Result<Duration, DurationError> {
+        self.0.parse()
+    }
+}
+
+impl From<&str> for RefillPeriod {
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+impl From<Duration> for RefillPeriod {
+    fn from(duration: Duration) -> Self {
+        Self(duration.into())
+    }
+}
+
+impl JsonSchema for RefillPeriod {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "RefillPeriod".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string" })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "a duration such as 1m0s, as text or under the key duration")]
+enum PeriodForms {
+    Text(DurationText),
+    Nested { duration: DurationText },
+}
+
+impl From<PeriodForms> for RefillPeriod {
+    fn from(form: PeriodForms) -> Self {
+        match form {
+            PeriodForms::Text(text) | PeriodForms::Nested { duration: text } => Self(text),
+        }
+    }
 }

@@ -1,0 +1,139 @@
+//! The configuration as a YAML file.
+//!
+//! Equal configurations give equal bytes: members and map keys are sorted, what is absent is left out, durations are
+//! written the way Go prints them.
+
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value, json};
+
+use super::VmcpConfig;
+use crate::{duration, schema};
+
+const PRESERVE_UNKNOWN: &str = "x-kubernetes-preserve-unknown-fields";
+
+/// What a file may contain. Unlike `spec.config`, which the API keeps whole, a file has no members of its own.
+static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
+    let mut schema = schema::of::<VmcpConfig>();
+    if let Some(root) = schema.as_object_mut() {
+        root.remove(PRESERVE_UNKNOWN);
+    }
+    schema
+});
+
+/// Why a configuration cannot be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum VmcpYamlError {
+    #[error("vMCP configuration cannot be written: {0}")]
+    Write(String),
+    #[error("vMCP configuration cannot be read: {0}")]
+    Read(String),
+}
+
+impl VmcpConfig {
+    /// The document as the data plane reads it.
+    pub fn to_yaml(&self) -> Result<String, VmcpYamlError> {
+        let mut document = serde_json::to_value(self).map_err(|error| VmcpYamlError::Write(error.to_string()))?;
+        normalise_durations(&mut document, &SCHEMA);
+        if let Some(limits) = document.get_mut("rateLimiting").and_then(Value::as_object_mut) {
+            nest_refill_periods(limits);
+        }
+        document.sort_all_objects();
+        // Folding at 80 columns makes long values hard to compare and to grep.
+        let options = serde_saphyr::ser_options! { folded_wrap_chars: usize::MAX };
+        serde_saphyr::to_string_with_options(&document, options)
+            .map_err(|error| VmcpYamlError::Write(error.to_string()))
+    }
+
+    /// Reads a document. Members that nobody knows are no error here: those at the top are kept, those further down
+    /// are dropped. A strict reader asks [`VmcpConfig::unknown_members_of_yaml`] as well.
+    pub fn from_yaml(text: &str) -> Result<Self, VmcpYamlError> {
+        read(text)
+    }
+
+    /// The members at the top of the document that nobody knows.
+    pub fn unknown_members(&self) -> Vec<String> {
+        self.other.keys().cloned().collect()
+    }
+
+    /// The members of a YAML document that nobody knows, at any depth, as paths such as
+    /// `aggregation.tools[0].fliter`.
+    pub fn unknown_members_of_yaml(text: &str) -> Result<Vec<String>, VmcpYamlError> {
+        let document: Value = read(text)?;
+        let mut unknown = Vec::new();
+        collect_unknown(&document, &SCHEMA, "", &mut unknown);
+        Ok(unknown)
+    }
+}
+
+fn read<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, VmcpYamlError> {
+    // A snippet would carry the lines around the mistake into logs, secrets included.
+    let options = serde_saphyr::options! { with_snippet: false };
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| VmcpYamlError::Read(error.to_string()))
+}
+
+/// Every text that the schema calls a duration is written the way Go prints it, as the reference does. What is no
+/// duration is left for the reader to refuse.
+fn normalise_durations(value: &mut Value, schema: &Value) {
+    match value {
+        Value::String(text) if schema["pattern"] == duration::PATTERN => {
+            if let Ok(parsed) = duration::parse(text) {
+                *text = duration::format(parsed);
+            }
+        }
+        Value::Object(members) => {
+            for (name, member) in members {
+                if let Some(schema) = member_schema(schema, name) {
+                    normalise_durations(member, schema);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| normalise_durations(item, &schema["items"])),
+        _ => {}
+    }
+}
+
+/// In the file a period is `{duration: 1m0s}`, in the API it is `1m0s`.
+fn nest_refill_periods(limits: &mut Map<String, Value>) {
+    nest_in_buckets(limits);
+    if let Some(Value::Array(tools)) = limits.get_mut("tools") {
+        tools.iter_mut().filter_map(Value::as_object_mut).for_each(nest_in_buckets);
+    }
+}
+
+fn nest_in_buckets(limits: &mut Map<String, Value>) {
+    for bucket in ["perUser", "shared"] {
+        let Some(period) = limits.get_mut(bucket).and_then(|bucket| bucket.get_mut("refillPeriod")) else {
+            continue;
+        };
+        let parsed = period.as_str().and_then(|text| duration::parse(text).ok());
+        let text = parsed.map_or_else(|| period.take(), |parsed| duration::format(parsed).into());
+        *period = json!({ "duration": text });
+    }
+}
+
+fn collect_unknown(value: &Value, schema: &Value, path: &str, unknown: &mut Vec<String>) {
+    match value {
+        // What is raw, and what is no object in the first place (a nested period), has no members to know.
+        Value::Object(_) if schema[PRESERVE_UNKNOWN] == true || schema["type"] != "object" => {}
+        Value::Object(members) => {
+            for (name, member) in members {
+                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                match member_schema(schema, name) {
+                    Some(schema) => collect_unknown(member, schema, &path, unknown),
+                    None => unknown.push(path),
+                }
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                collect_unknown(item, &schema["items"], &format!("{path}[{index}]"), unknown);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn member_schema<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
+    schema["properties"].get(name).or_else(|| schema.get("additionalProperties"))
+}
