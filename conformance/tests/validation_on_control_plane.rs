@@ -217,6 +217,11 @@ fn causes(status: &Status) -> Vec<(String, String)> {
     details.into_iter().map(|cause| (cause.field.replace(['"', '\''], ""), cause.message)).collect()
 }
 
+/// Some problems are told at the root of the object or of its status, with the field in the text.
+fn tells(text: &str, field: &str) -> bool {
+    text.contains(field) || field.strip_prefix("status.").is_some_and(|field| text.ends_with(&format!(" in {field}")))
+}
+
 fn same_rules(expected: &BTreeSet<(String, String)>, causes: &[(String, String)]) -> Result<(), String> {
     let unexpected: Vec<_> = causes
         .iter()
