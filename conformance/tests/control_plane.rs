@@ -1,5 +1,7 @@
 //! The control plane itself: it comes up, it authorises, and nothing of it is left afterwards.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
 use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kube::Api;
 use kube::api::ListParams;

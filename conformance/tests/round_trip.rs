@@ -1,5 +1,7 @@
 //! Objects of every kind survive the way through their Rust types.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use proptest::string::string_regex;

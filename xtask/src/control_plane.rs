@@ -3,6 +3,7 @@
 //! `tools/control-plane/go.mod` pins the release. The cache is keyed by it, so a new release is a new build and an old
 //! one is never taken for it.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
@@ -118,7 +119,8 @@ fn linker_flags(release: &str) -> anyhow::Result<String> {
     let mut flags = "-s -w".to_owned();
     for package in ["k8s.io/component-base/version", "k8s.io/client-go/pkg/version"] {
         for (name, value) in [("gitVersion", release), ("gitMajor", major), ("gitMinor", minor)] {
-            flags.push_str(&format!(" -X {package}.{name}={value}"));
+            // Writing to a String cannot fail.
+            let _ = write!(flags, " -X {package}.{name}={value}");
         }
     }
     Ok(flags)

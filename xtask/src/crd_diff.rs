@@ -233,7 +233,7 @@ fn compare_properties(path: &str, theirs: &Map<String, Value>, ours: &Map<String
             // A required addition shows up as a difference in `required`, which is not optional.
             (None, Some(ours)) => report.add(&path, Change::Added(ours["type"].as_str().unwrap_or("any").to_owned())),
             (Some(theirs), None) => {
-                report.add(&path, Change::Removed(theirs["type"].as_str().unwrap_or("any").to_owned()))
+                report.add(&path, Change::Removed(theirs["type"].as_str().unwrap_or("any").to_owned()));
             }
             (None, None) => {}
         }

@@ -54,7 +54,7 @@ fn main() -> ExitCode {
 
 fn run(chore: Chore) -> anyhow::Result<ExitCode> {
     match chore {
-        Chore::Test => test_run::run(),
+        Chore::Test => Ok(test_run::run()),
         Chore::Generate { check } => generate(check),
         Chore::CrdDiff { folder } => crd_diff::run(&folder),
         Chore::ControlPlane => {

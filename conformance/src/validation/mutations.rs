@@ -185,11 +185,14 @@ impl Walk<'_> {
                 }
                 Step::Item(index) => {
                     place.push_str("[]");
-                    field.push_str(&format!("[{index}]"));
+                    field.push('[');
+                    field.push_str(&index.to_string());
+                    field.push(']');
                 }
                 Step::Entry(name) => {
                     place.push_str("{}");
-                    field.push_str(&format!(".{name}"));
+                    field.push('.');
+                    field.push_str(name);
                 }
             }
         }

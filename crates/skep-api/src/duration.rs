@@ -115,8 +115,8 @@ fn unit_in_nanoseconds(unit: &str) -> Option<u64> {
 /// Whole part and fraction of a decimal number; either may be empty, but not both.
 fn decimal_parts(number: &str) -> Option<(&str, &str)> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    let is_number = !(whole.is_empty() && fraction.is_empty()) && !fraction.contains('.');
-    is_number.then_some((whole, fraction))
+    let has_digits = !whole.is_empty() || !fraction.is_empty();
+    (has_digits && !fraction.contains('.')).then_some((whole, fraction))
 }
 
 /// The number times `scale`, digits below one nanosecond cut off. `None` when it is too large.

@@ -1,5 +1,7 @@
 //! Generated files are current.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
 use std::path::Path;
 
 #[test]

@@ -61,12 +61,13 @@ fn equal_definitions_have_no_differences_whatever_their_descriptions_say() {
 
 #[test]
 fn every_kind_of_difference_is_seen() {
-    let cases: [(&str, fn(&mut Value)); 9] = [
+    type Edit = fn(&mut Value);
+    let cases: [(&str, Edit); 9] = [
         ("~ K v1alpha1 spec.image default", |ours| {
-            schema_of(ours)["spec"]["properties"]["image"]["default"] = "x".into()
+            schema_of(ours)["spec"]["properties"]["image"]["default"] = "x".into();
         }),
         ("+ K v1alpha1 spec.extra: string", |ours| {
-            schema_of(ours)["spec"]["properties"]["extra"] = json!({"type": "string"})
+            schema_of(ours)["spec"]["properties"]["extra"] = json!({"type": "string"});
         }),
         ("- K v1alpha1 spec.model: string", |ours| {
             schema_of(ours)["spec"]["properties"].as_object_mut().unwrap().remove("model");

@@ -35,13 +35,11 @@ impl TryFrom<CrdsArgs> for Settings {
 fn find(name: &str) -> Result<&'static Entry, Hinted> {
     crd::ALL.iter().find(|entry| entry.answers_to(name)).ok_or_else(|| {
         let problem = Hinted::new(format!("there is no kind {name:?}"));
-        match closest(name, crd::ALL.iter().flat_map(Entry::names)) {
-            Some(meant) => problem.hint(format!("did you mean {meant}?")),
-            None => {
-                let kinds: Vec<_> = crd::ALL.iter().map(|entry| entry.definition.kind).collect();
-                problem.hint(format!("the kinds are {}", kinds.join(", ")))
-            }
+        if let Some(meant) = closest(name, crd::ALL.iter().flat_map(Entry::names)) {
+            return problem.hint(format!("did you mean {meant}?"));
         }
+        let kinds: Vec<_> = crd::ALL.iter().map(|entry| entry.definition.kind).collect();
+        problem.hint(format!("the kinds are {}", kinds.join(", ")))
     })
 }
 

@@ -7,7 +7,7 @@ use clap::{Arg, Command, CommandFactory as _};
 use crate::cli::Cli;
 
 /// The page as Markdown.
-pub fn page() -> String {
+pub(super) fn page() -> String {
     let mut page = super::heading("Command line");
     let mut root = Cli::command();
     // Fills in the names under which subcommands are called.

@@ -7,7 +7,7 @@ use skep_api::crd;
 use skep_api::kind::{Definition, GROUP, Versions};
 
 /// The page as Markdown.
-pub fn page() -> String {
+pub(super) fn page() -> String {
     let mut page = super::heading("Kinds");
     // Writing to a String cannot fail.
     let _ = writeln!(page, "All kinds belong to the API group `{GROUP}` and live in a namespace.\n");
