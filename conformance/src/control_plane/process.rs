@@ -60,3 +60,56 @@ impl Drop for Process {
         let _ = self.guard.wait();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    fn is_running(pid: &str) -> bool {
+        // A killed process is a zombie until the guard has waited for it.
+        let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        !status.is_empty() && !status.contains(") Z ")
+    }
+
+    fn started_in(folder: &Path) -> (Process, String) {
+        let pid_file = folder.join("pid");
+        let script = format!("echo $$ > {}; exec sleep 600", pid_file.display());
+        let process = Process::start("sleeper", Path::new("/bin/sh"), &["-c".into(), script], folder).unwrap();
+        let limit = Instant::now() + Duration::from_secs(10);
+        loop {
+            let pid = std::fs::read_to_string(&pid_file).unwrap_or_default();
+            if pid.ends_with('\n') {
+                return (process, pid.trim().to_owned());
+            }
+            assert!(Instant::now() < limit, "the program did not start");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    #[test]
+    fn a_dropped_process_is_dead() {
+        let folder = tempfile::tempdir().unwrap();
+        let (process, pid) = started_in(folder.path());
+        assert!(is_running(&pid));
+        drop(process);
+        assert!(!is_running(&pid));
+    }
+
+    #[test]
+    fn an_early_end_is_told_with_its_last_words() {
+        let folder = tempfile::tempdir().unwrap();
+        let arguments = ["-c".to_owned(), "echo cannot go on; exit 7".to_owned()];
+        let mut process = Process::start("failing", Path::new("/bin/sh"), &arguments, folder.path()).unwrap();
+        let limit = Instant::now() + Duration::from_secs(10);
+        let last_words = loop {
+            if let Some(last_words) = process.last_words() {
+                break last_words;
+            }
+            assert!(Instant::now() < limit, "the end was not noticed");
+            std::thread::sleep(Duration::from_millis(10));
+        };
+        assert!(last_words.contains("exit status: 7") && last_words.contains("cannot go on"), "{last_words}");
+    }
+}

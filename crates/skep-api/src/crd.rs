@@ -1,6 +1,5 @@
 //! The CustomResourceDefinition of each kind, as the document that is installed in a cluster.
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Value, json};
 
 use crate::kind::{Definition, GROUP, Kind, V1ALPHA1, V1BETA1, Versions};
@@ -89,11 +88,6 @@ pub fn document<K: Kind>() -> Value {
     })
 }
 
-/// The definition of one kind as a typed object.
-pub fn typed<K: Kind>() -> Result<CustomResourceDefinition, serde_json::Error> {
-    serde_json::from_value(document::<K>())
-}
-
 /// The structural schema of a kind's root object.
 pub fn root_schema<K: Kind>() -> Value {
     json!({
@@ -169,10 +163,72 @@ impl Served {
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+
     use super::*;
 
     #[test]
-    fn print_all() {
-        println!("{}", serde_json::to_string(&ALL.iter().map(Entry::document).collect::<Vec<_>>()).unwrap());
+    fn kinds_are_listed_in_the_order_of_their_names() {
+        let kinds: Vec<&str> = ALL.iter().map(|entry| entry.definition.kind).collect();
+        assert_eq!(kinds.len(), 14);
+        assert!(kinds.is_sorted(), "{kinds:?}");
+    }
+
+    #[test]
+    fn every_definition_is_one_that_kubernetes_can_read() {
+        for entry in ALL {
+            let typed: CustomResourceDefinition = serde_json::from_value(entry.document()).unwrap();
+            assert_eq!(typed.metadata.name, Some(entry.definition.crd_name()));
+            let stored: Vec<String> =
+                typed.spec.versions.into_iter().filter(|version| version.storage).map(|version| version.name).collect();
+            assert_eq!(stored, [entry.definition.storage_version()]);
+        }
+    }
+
+    #[test]
+    fn versions_of_a_kind_share_one_schema() {
+        for entry in ALL {
+            let document = entry.document();
+            let versions = document["spec"]["versions"].as_array().unwrap();
+            assert!(
+                versions.iter().all(|version| version["schema"] == versions[0]["schema"]),
+                "{}",
+                entry.definition.kind
+            );
+        }
+    }
+
+    /// `kubectl explain` shows these.
+    #[test]
+    fn every_field_is_described_in_a_sentence() {
+        for entry in ALL {
+            let document = entry.document();
+            let schema = document.pointer("/spec/versions/0/schema/openAPIV3Schema").unwrap();
+            for part in ["spec", "status"] {
+                assert_described(&format!("{} {part}", entry.definition.kind), &schema["properties"][part]);
+            }
+        }
+    }
+
+    fn assert_described(path: &str, schema: &Value) {
+        let description = schema["description"].as_str().unwrap_or_default();
+        let sentence = description.split("\n\n").next().unwrap_or_default();
+        assert!(sentence.ends_with(['.', ')']) && sentence.len() > 12, "{path}: {description:?}");
+        for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+            assert_described(&format!("{path}.{name}"), property);
+        }
+        for (name, property) in schema["items"]["properties"].as_object().into_iter().flatten() {
+            assert_described(&format!("{path}[].{name}"), property);
+        }
+    }
+
+    #[test]
+    fn a_kind_answers_to_all_its_names_in_any_case() {
+        let find = |name: &str| ALL.iter().find(|entry| entry.answers_to(name)).map(|entry| entry.definition.kind);
+        for name in ["MCPServer", "mcpserver", "MCPSERVERS"] {
+            assert_eq!(find(name), Some("MCPServer"));
+        }
+        assert_eq!(find("vmcp"), Some("VirtualMCPServer"));
+        assert_eq!(find("mcp"), None);
     }
 }

@@ -151,3 +151,66 @@ pub(crate) fn paragraphs(text: &str) -> String {
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
+
+#[cfg(test)]
+mod tests {
+    use schemars::JsonSchema;
+    use serde::{Deserialize, Serialize};
+    use serde_json::json;
+
+    use super::*;
+
+    /// A flower.
+    #[derive(Default, Serialize, Deserialize, JsonSchema)]
+    struct Flower {
+        /// How it
+        /// smells.
+        ///
+        /// Second paragraph.
+        smell: Option<Smell>,
+        /// How many.
+        #[serde(default)]
+        #[schemars(extend("x-skep-required" = true), extend("format" = null))]
+        petals: i64,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        names: Vec<String>,
+        stem: Option<Stem>,
+    }
+
+    #[derive(Default, Serialize, Deserialize, JsonSchema)]
+    struct Stem {
+        length: Option<i32>,
+    }
+
+    #[derive(Default, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    enum Smell {
+        /// Pleasant.
+        #[default]
+        Sweet,
+        /// Less so.
+        Foul,
+    }
+
+    #[test]
+    fn a_derived_schema_becomes_structural() {
+        assert_eq!(
+            of::<Flower>(),
+            json!({
+                "description": "A flower.",
+                "type": "object",
+                "required": ["petals"],
+                "properties": {
+                    "smell": {
+                        "description": "How it smells.\n\nSecond paragraph.\n\n- sweet: Pleasant.\n- foul: Less so.",
+                        "type": "string",
+                        "enum": ["sweet", "foul"],
+                    },
+                    "petals": { "description": "How many.", "type": "integer", "default": 0 },
+                    "names": { "type": "array", "items": { "type": "string" } },
+                    "stem": { "type": "object", "properties": { "length": { "type": "integer", "format": "int32" } } },
+                },
+            })
+        );
+    }
+}

@@ -2,7 +2,11 @@
 
 use serde_json::Value;
 
-use super::{EmbeddingServer, MCPGroup, MCPRegistry, MCPRemoteProxy, MCPServer, MCPServerEntry};
+use super::{
+    EmbeddingServer, MCPAuthzConfig, MCPExternalAuthConfig, MCPGroup, MCPOIDCConfig, MCPRegistry, MCPRemoteProxy,
+    MCPServer, MCPServerEntry, MCPTelemetryConfig, MCPToolConfig, MCPWebhookConfig, VirtualMCPCompositeToolDefinition,
+    VirtualMCPServer,
+};
 use crate::crd;
 use crate::kind::Kind;
 
@@ -27,6 +31,14 @@ fn an_absent_spec_has_the_defaults_of_the_schema() {
         "trustProxyHeaders",
     ]);
     assert_defaults_of_schema::<MCPServerEntry>(&["allowPrivateEndpoint"]);
+    assert_defaults_of_schema::<MCPAuthzConfig>(&[]);
+    assert_defaults_of_schema::<MCPExternalAuthConfig>(&[]);
+    assert_defaults_of_schema::<MCPOIDCConfig>(&[]);
+    assert_defaults_of_schema::<MCPTelemetryConfig>(&[]);
+    assert_defaults_of_schema::<MCPToolConfig>(&[]);
+    assert_defaults_of_schema::<MCPWebhookConfig>(&[]);
+    assert_defaults_of_schema::<VirtualMCPCompositeToolDefinition>(&[]);
+    assert_defaults_of_schema::<VirtualMCPServer>(&["serviceType", "sessionAffinity"]);
 }
 
 /// The members are named, sorted, so that the check cannot pass by finding nothing to check.
