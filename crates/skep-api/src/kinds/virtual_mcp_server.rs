@@ -181,7 +181,7 @@ pub struct BackendAuth {
     /// The MCPExternalAuthConfig that says how. Needed when type is externalAuthConfigRef.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_auth_config_ref: Option<LooseObjectRef>,
-    /// Who says how.
+    /// Whether the backend itself says how the aggregator signs in to it, or an MCPExternalAuthConfig.
     #[serde(rename = "type")]
     pub type_: BackendAuthType,
 }
@@ -293,7 +293,7 @@ pub struct DiscoveredBackend {
     /// The revision of MCP that the backend speaks. Absent until it has been asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mcp_revision: Option<String>,
-    /// The state in words.
+    /// The state in words, with the last error if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The name of the backend.

@@ -13,7 +13,7 @@ pub struct AwsSts {
     /// The role that is taken when no mapping applies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback_role_arn: Option<String>,
-    /// The AWS region.
+    /// The AWS region whose STS endpoint is asked, for example `eu-central-1`.
     pub region: String,
     /// The claim of the caller's token that mappings look at. Defaults to groups.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,7 +50,7 @@ pub struct RoleMapping {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("format" = null))]
     pub priority: Option<i64>,
-    /// The role.
+    /// The ARN of the role that such a user takes on.
     pub role_arn: String,
 }
 
@@ -94,7 +94,7 @@ pub struct Obo {
     /// The upstream identity provider whose token is presented. Without it the caller's own token is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject_token_provider_name: Option<String>,
-    /// The token endpoint.
+    /// The address of the token endpoint that is asked.
     pub token_url: String,
 }
 
@@ -125,7 +125,7 @@ pub struct TokenExchange {
     /// Defaults to access_token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject_token_type: Option<String>,
-    /// The token endpoint.
+    /// The address of the token endpoint that is asked.
     pub token_url: String,
 }
 

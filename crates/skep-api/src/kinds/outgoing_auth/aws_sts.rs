@@ -88,7 +88,7 @@ pub struct RoleMapping {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub priority: Option<i32>,
-    /// The ARN of the role.
+    /// The ARN of the role that such a user takes on.
     #[schemars(regex(pattern = r"^arn:(aws|aws-cn|aws-us-gov):iam::\d{12}:role/[\w+=,.@\-_/]+$"))]
     pub role_arn: String,
 }
