@@ -19,6 +19,19 @@ spec:
   replicas: 1
 ";
 
+const AGGREGATOR: &str = "
+apiVersion: toolhive.stacklok.dev/v1beta1
+kind: VirtualMCPServer
+metadata:
+  name: all
+spec:
+  groupRef:
+    name: engineering
+  incomingAuth:
+    type: anonymous
+  replicas: 1
+";
+
 struct Output {
     stdout: String,
     stderr: String,
@@ -67,13 +80,24 @@ async fn kubectl_installs_explains_and_shows_our_kinds() {
         "3 8080"
     );
 
+    // The scale of an aggregator, read through the subresource.
+    let aggregator = control_plane.folder().join("aggregator.yaml");
+    fs::write(&aggregator, AGGREGATOR).unwrap();
+    kubectl(&["apply", "--server-side", "-f", aggregator.to_str().unwrap()]);
+    kubectl(&["scale", "vmcp/all", "--replicas=2"]);
+    assert_eq!(kubectl(&["get", "vmcp", "all", "-o", "jsonpath={.spec.replicas}"]).stdout, "2");
+
     let status =
         r#"{"status":{"phase":"Ready","readyReplicas":3,"url":"http://mcp-fetch-proxy.default.svc:8080/mcp"}}"#;
     kubectl(&["patch", "mcpserver", "fetch", "--subresource=status", "--type=merge", "-p", status]);
-    let table = kubectl(&["get", "toolhive"]).stdout;
+    let table = kubectl(&["get", "mcpservers"]).stdout;
     let header: Vec<&str> = table.lines().next().unwrap().split_whitespace().collect();
     assert_eq!(header, ["NAME", "STATUS", "READY", "REPLICAS", "URL", "AGE"], "{table}");
     assert!(table.contains("http://mcp-fetch-proxy.default.svc:8080/mcp"), "{table}");
+
+    let everything = kubectl(&["get", "toolhive", "-o", "name"]).stdout;
+    let expected = ["mcpserver.toolhive.stacklok.dev/fetch", "virtualmcpserver.toolhive.stacklok.dev/all"];
+    assert_eq!(everything.lines().collect::<Vec<_>>(), expected);
 
     let misspelt = control_plane.folder().join("misspelt.yaml");
     fs::write(&misspelt, SERVER.replace("replicas: 1", "replica: 1")).unwrap();

@@ -125,7 +125,7 @@ impl Bench {
             }
         }
         for case in &table.cases {
-            let rules = case.rejects.iter().map(|rule| (rule.path.clone(), rule.message.clone())).collect();
+            let rules = case.rejects.iter().map(|rule| (rule.path.clone(), rule.text())).collect();
             let expected = if case.rejects.is_empty() { Expected::Accepted } else { Expected::RefusedBy(rules) };
             trials.push(Trial {
                 label: format!("{} case {}", self.kind, case.name),
@@ -177,8 +177,7 @@ impl Bench {
             (Expected::Accepted, Some(status)) => Err(format!("refused: {}", status.message)),
             (_, None) => Err("accepted".to_owned()),
             (Expected::RefusedAt(field), Some(status)) => {
-                let named =
-                    causes(&status).iter().any(|(at, text)| at.starts_with(field.as_str()) || tells(text, field));
+                let named = causes(&status).iter().any(|(at, text)| is_at_or_below(at, field) || tells(text, field));
                 if named { Ok(()) } else { Err(format!("refused, but not at {field}: {}", status.message)) }
             }
             (Expected::RefusedBy(rules), Some(status)) => same_rules(rules, &causes(&status)),
@@ -215,6 +214,10 @@ fn refusal(answer: kube::Result<DynamicObject>) -> Result<Option<Status>, String
 fn causes(status: &Status) -> Vec<(String, String)> {
     let details = status.details.as_ref().map(|details| details.causes.clone()).unwrap_or_default();
     details.into_iter().map(|cause| (cause.field.replace(['"', '\''], ""), cause.message)).collect()
+}
+
+fn is_at_or_below(found: &str, field: &str) -> bool {
+    found.strip_prefix(field).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
 /// Some problems are told at the root of the object or of its status, with the field in the text.

@@ -30,9 +30,8 @@ const PROGRAMS: [(&str, &str); 5] = [
 pub(crate) fn ensure() -> anyhow::Result<PathBuf> {
     if let Some(folder) = env::var_os(BINARIES_VARIABLE) {
         let folder = PathBuf::from(folder);
-        for (program, _) in PROGRAMS {
-            ensure!(
-                folder.join(program).is_file(),
+        if let Some(program) = missing(&folder) {
+            bail!(
                 "{BINARIES_VARIABLE} is {}, which has no {program}; unset it to build the control plane here",
                 folder.display()
             );
@@ -42,11 +41,15 @@ pub(crate) fn ensure() -> anyhow::Result<PathBuf> {
     let module = workspace::root().join("tools/control-plane");
     let cache = workspace::cache()?.join("control-plane");
     let finished = cache.join(key(&module)?);
-    if finished.is_dir() {
+    if is_complete(&finished) {
         return Ok(finished);
     }
     check_go()?;
     fs::create_dir_all(&cache).with_context(|| format!("cannot create {}", cache.display()))?;
+    if finished.exists() {
+        fs::remove_dir_all(&finished)
+            .with_context(|| format!("cannot remove the incomplete {}", finished.display()))?;
+    }
     // Built beside its final place and renamed, so that a build that was cut off is never taken for a finished one.
     let unfinished = tempfile::Builder::new().prefix("building-").tempdir_in(&cache)?;
     let release = kubernetes_release(&module)?;
@@ -59,6 +62,15 @@ pub(crate) fn ensure() -> anyhow::Result<PathBuf> {
     }
     publish(&unfinished.keep(), &finished)?;
     Ok(finished)
+}
+
+/// The first program that a folder lacks.
+fn missing(folder: &Path) -> Option<&'static str> {
+    PROGRAMS.iter().map(|(program, _)| *program).find(|program| !folder.join(program).is_file())
+}
+
+fn is_complete(folder: &Path) -> bool {
+    missing(folder).is_none()
 }
 
 /// Whether binaries can be had here at all; if not, why not.
@@ -78,8 +90,10 @@ fn check_go() -> anyhow::Result<()> {
     }
 }
 
+/// Everything that decides what the binaries are: sources, flags and platform.
 fn key(module: &Path) -> anyhow::Result<String> {
-    let mut pinned = Vec::new();
+    let flags = linker_flags(&kubernetes_release(module)?)?;
+    let mut pinned = format!("{flags}\n{PROGRAMS:?}\n{}-{}\n", env::consts::OS, env::consts::ARCH).into_bytes();
     for file in ["go.mod", "go.sum"] {
         let path = module.join(file);
         pinned.extend(fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?);
@@ -129,7 +143,7 @@ fn linker_flags(release: &str) -> anyhow::Result<String> {
 /// Another run may have finished the same build in the meantime; its result is as good as ours.
 fn publish(unfinished: &Path, finished: &Path) -> anyhow::Result<()> {
     match fs::rename(unfinished, finished) {
-        Err(_) if finished.is_dir() => Ok(fs::remove_dir_all(unfinished)?),
+        Err(_) if is_complete(finished) => Ok(fs::remove_dir_all(unfinished)?),
         result => result.with_context(|| format!("cannot move the binaries to {}", finished.display())),
     }
 }

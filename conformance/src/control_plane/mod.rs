@@ -117,6 +117,12 @@ impl ControlPlane {
         self.client_of(&self.authority.client(user, group)?).await
     }
 
+    /// A client that shows a token, such as a service account's, and nothing else.
+    pub async fn bearer(&self, token: &str) -> Result<Client, ControlPlaneError> {
+        let document = kubeconfig_document(&self.server, &self.authority.certificate(), &json!({ "token": token }));
+        client(&document).await
+    }
+
     /// The identity of a node at a loopback address.
     pub fn node(&self, name: &str) -> Result<Identity, ControlPlaneError> {
         Ok(self.authority.node(name, IpAddr::V4(Ipv4Addr::LOCALHOST))?)
@@ -140,9 +146,20 @@ async fn client(kubeconfig: &str) -> Result<Client, ControlPlaneError> {
     Client::try_from(config).map_err(|error| failed(&error))
 }
 
-/// A kubeconfig document. JSON is YAML too.
 fn kubeconfig(server: &str, authority: &str, identity: &Identity) -> String {
-    let encode = |pem: &str| k8s_openapi::ByteString(pem.as_bytes().to_vec());
+    let user = json!({
+        "client-certificate-data": encode(&identity.certificate),
+        "client-key-data": encode(&identity.key),
+    });
+    kubeconfig_document(server, authority, &user)
+}
+
+fn encode(pem: &str) -> k8s_openapi::ByteString {
+    k8s_openapi::ByteString(pem.as_bytes().to_vec())
+}
+
+/// A kubeconfig document. JSON is YAML too.
+fn kubeconfig_document(server: &str, authority: &str, user: &serde_json::Value) -> String {
     json!({
         "apiVersion": "v1",
         "kind": "Config",
@@ -152,13 +169,7 @@ fn kubeconfig(server: &str, authority: &str, identity: &Identity) -> String {
             "name": "test",
             "cluster": { "server": server, "certificate-authority-data": encode(authority) },
         }],
-        "users": [{
-            "name": "test",
-            "user": {
-                "client-certificate-data": encode(&identity.certificate),
-                "client-key-data": encode(&identity.key),
-            },
-        }],
+        "users": [{ "name": "test", "user": user }],
     })
     .to_string()
 }

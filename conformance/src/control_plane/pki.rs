@@ -23,10 +23,16 @@ pub enum PkiError {
 }
 
 /// A certificate and its key, in PEM form.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Identity {
     pub certificate: String,
     pub key: String,
+}
+
+impl std::fmt::Debug for Identity {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Identity").field("certificate", &self.certificate).finish_non_exhaustive()
+    }
 }
 
 /// The authority of one control plane.

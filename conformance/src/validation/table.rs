@@ -57,6 +57,16 @@ pub struct RuleAt {
     pub error: Option<String>,
 }
 
+impl RuleAt {
+    /// What the server's message must contain.
+    pub fn text(&self) -> String {
+        match &self.error {
+            Some(error) => format!("{error} evaluating rule: {}", self.message),
+            None => self.message.clone(),
+        }
+    }
+}
+
 impl Base {
     /// The object, without a name.
     pub fn object(&self) -> Value {

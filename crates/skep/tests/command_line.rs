@@ -72,6 +72,7 @@ fn completions_name_the_commands_and_hide_the_hidden_one() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = stdout(&["completions", shell]);
         assert!(script.contains("crds") && script.contains("completions"), "{shell}");
+        assert!(!script.contains("reference"), "{shell}");
     }
     assert!(!stdout(&["--help"]).contains("reference"));
 }
