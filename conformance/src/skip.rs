@@ -6,6 +6,11 @@ use std::io::Write as _;
 /// Names the file to which each skipped test adds a line. `cargo xtask test` sets it.
 pub const LOG_VARIABLE: &str = "SKEP_SKIPPED_LOG";
 
+/// Whether this is a CI run, by the variable that CI systems set.
+pub fn in_ci() -> bool {
+    std::env::var("CI").is_ok_and(|value| !value.is_empty() && value != "false")
+}
+
 /// Records that a test did not run.
 ///
 /// # Panics
@@ -13,7 +18,11 @@ pub const LOG_VARIABLE: &str = "SKEP_SKIPPED_LOG";
 /// When the record cannot be written: a test that is skipped in silence is worse than one that fails.
 #[expect(clippy::panic, reason = "it runs in tests only, and failing the test is its purpose")]
 pub fn skip(test: &str, reason: &str) {
-    eprintln!("\n*** SKIPPED {test}: {reason} ***\n");
+    // The test harness swallows what `eprintln!` prints in a test that passes, but not this.
+    let told = writeln!(std::io::stderr(), "\n*** SKIPPED {test}: {reason} ***\n");
+    if let Err(error) = told {
+        panic!("cannot say that {test} is skipped: {error}");
+    }
     if let Some(path) = std::env::var_os(LOG_VARIABLE) {
         let written = OpenOptions::new()
             .create(true)

@@ -4,18 +4,21 @@
 //! one is never taken for it.
 
 use std::fmt::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 use std::{env, fs};
 
 use anyhow::{Context as _, bail, ensure};
-use skep_api::hash::sha256_hex;
+use sha2::{Digest as _, Sha256};
 
 use crate::workspace;
 
 /// Names a folder of ready binaries, as the tools of other projects do.
 pub(crate) const BINARIES_VARIABLE: &str = "KUBEBUILDER_ASSETS";
+
+const UNFINISHED_PREFIX: &str = "building-";
 
 /// The file that each program becomes, and the package it is built from.
 const PROGRAMS: [(&str, &str); 5] = [
@@ -28,32 +31,34 @@ const PROGRAMS: [(&str, &str); 5] = [
 
 /// The folder of the binaries, built now if they are not there yet.
 pub(crate) fn ensure() -> anyhow::Result<PathBuf> {
-    if let Some(folder) = env::var_os(BINARIES_VARIABLE) {
-        let folder = PathBuf::from(folder);
+    if let Some(folder) = ready_made() {
+        // Tests run in the folders of their crates.
+        let folder = std::path::absolute(folder)?;
         if let Some(program) = missing(&folder) {
             bail!(
-                "{BINARIES_VARIABLE} is {}, which has no {program}; unset it to build the control plane here",
+                "{BINARIES_VARIABLE} is {}, which has no executable {program}; unset it to build the control plane here",
                 folder.display()
             );
         }
         return Ok(folder);
     }
-    let module = workspace::root().join("tools/control-plane");
-    let cache = workspace::cache()?.join("control-plane");
-    let finished = cache.join(key(&module)?);
+    let module = module();
+    let finished = place(&module)?;
     if is_complete(&finished) {
         return Ok(finished);
     }
     check_go()?;
+    let cache = finished.parent().unwrap_or(&finished).to_path_buf();
     fs::create_dir_all(&cache).with_context(|| format!("cannot create {}", cache.display()))?;
     if finished.exists() {
         fs::remove_dir_all(&finished)
             .with_context(|| format!("cannot remove the incomplete {}", finished.display()))?;
     }
+    remove_abandoned(&cache);
     // Built beside its final place and renamed, so that a build that was cut off is never taken for a finished one.
-    let unfinished = tempfile::Builder::new().prefix("building-").tempdir_in(&cache)?;
+    let unfinished = tempfile::Builder::new().prefix(UNFINISHED_PREFIX).tempdir_in(&cache)?;
     let release = kubernetes_release(&module)?;
-    eprintln!("building Kubernetes {release} for the tests (once; five to ten minutes on two cores)");
+    eprintln!("building Kubernetes {release} for the tests (once; about five minutes on two cores)");
     for (index, (program, package)) in PROGRAMS.iter().enumerate() {
         eprint!("  [{}/{}] {program} … ", index + 1, PROGRAMS.len());
         let started = Instant::now();
@@ -64,9 +69,27 @@ pub(crate) fn ensure() -> anyhow::Result<PathBuf> {
     Ok(finished)
 }
 
-/// The first program that a folder lacks.
+/// The folder that the user names. An empty name, which a failed command substitution leaves, is none.
+fn ready_made() -> Option<PathBuf> {
+    env::var_os(BINARIES_VARIABLE).filter(|folder| !folder.is_empty()).map(PathBuf::from)
+}
+
+fn module() -> PathBuf {
+    workspace::root().join("tools/control-plane")
+}
+
+/// Where the binaries of the pinned release are kept.
+fn place(module: &Path) -> anyhow::Result<PathBuf> {
+    Ok(workspace::cache()?.join("control-plane").join(key(module)?))
+}
+
+/// The first program that a folder lacks, or cannot run.
 fn missing(folder: &Path) -> Option<&'static str> {
-    PROGRAMS.iter().map(|(program, _)| *program).find(|program| !folder.join(program).is_file())
+    let is_program = |program: &str| {
+        let found = fs::metadata(folder.join(program));
+        found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
+    PROGRAMS.iter().map(|(program, _)| *program).find(|program| !is_program(program))
 }
 
 fn is_complete(folder: &Path) -> bool {
@@ -75,7 +98,8 @@ fn is_complete(folder: &Path) -> bool {
 
 /// Whether binaries can be had here at all; if not, why not.
 pub(crate) fn unavailable() -> Option<String> {
-    if env::var_os(BINARIES_VARIABLE).is_some() {
+    let is_there = ready_made().is_some() || place(&module()).is_ok_and(|folder| is_complete(&folder));
+    if is_there {
         return None;
     }
     check_go().err().map(|error| error.to_string())
@@ -98,7 +122,7 @@ fn key(module: &Path) -> anyhow::Result<String> {
         let path = module.join(file);
         pinned.extend(fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?);
     }
-    let mut key = sha256_hex(&pinned);
+    let mut key = hex::encode(Sha256::digest(&pinned));
     key.truncate(16);
     Ok(key)
 }
@@ -122,6 +146,19 @@ fn build(module: &Path, package: &str, output: &Path, release: &str) -> anyhow::
         .context("cannot run go")?;
     ensure!(result.status.success(), "go build {package} failed:\n{}", String::from_utf8_lossy(&result.stderr));
     Ok(())
+}
+
+/// What builds that were killed have left. A build that still runs has written something within the last hour.
+fn remove_abandoned(cache: &Path) {
+    let an_hour = std::time::Duration::from_secs(3600);
+    for entry in fs::read_dir(cache).into_iter().flatten().flatten() {
+        let is_unfinished = entry.file_name().to_string_lossy().starts_with(UNFINISHED_PREFIX);
+        let age = entry.metadata().and_then(|found| found.modified()).ok().and_then(|time| time.elapsed().ok());
+        if is_unfinished && age.is_some_and(|age| age > an_hour) {
+            // What cannot be removed is in nobody's way.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 /// Without these the server calls itself v0.0.0 and clients take it for an ancient one.

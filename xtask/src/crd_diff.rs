@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Map, Value};
-use skep_api::crd::{self, Entry};
+
+use crate::workspace;
 
 /// One difference, at one place of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,7 +45,7 @@ impl fmt::Display for Difference {
 }
 
 pub(crate) fn run(folder: &Path) -> anyhow::Result<ExitCode> {
-    let differences = against(folder)?;
+    let differences = between(&read_folder(folder)?, &ours()?);
     for difference in &differences {
         println!("{difference}");
     }
@@ -53,42 +54,75 @@ pub(crate) fn run(folder: &Path) -> anyhow::Result<ExitCode> {
     Ok(if additions == differences.len() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// All differences between our CRDs and those in a folder.
-pub(crate) fn against(folder: &Path) -> anyhow::Result<Vec<Difference>> {
-    let theirs = read_folder(folder)?;
-    let ours: BTreeMap<String, Value> = crd::ALL.iter().map(Entry::document).map(|crd| (kind_of(&crd), crd)).collect();
-    let mut report = Report::default();
-    for kind in theirs.keys().chain(ours.keys()).collect::<BTreeSet<_>>() {
-        match (theirs.get(kind), ours.get(kind)) {
-            (Some(theirs), Some(ours)) => compare_definitions(kind, theirs, ours, &mut report),
-            (None, _) => report.add(kind, Change::Changed { theirs: "no such kind".into(), ours: "a kind".into() }),
-            (_, None) => report.add(kind, Change::Removed("the whole kind".into())),
-        }
-    }
-    Ok(report.0)
+/// Definitions by the name of their CRD.
+type Definitions = BTreeMap<String, Value>;
+
+/// Our own definitions, as the program prints them.
+fn ours() -> anyhow::Result<Definitions> {
+    let output = Command::new(workspace::cargo())
+        .args(["run", "--quiet", "--locked", "--package", "skep", "--", "crds", "--output", "json"])
+        .current_dir(workspace::root())
+        .stderr(Stdio::inherit())
+        .output()?;
+    ensure!(output.status.success(), "`skep crds` failed");
+    let mut definitions = Definitions::new();
+    collect(serde_json::from_slice(&output.stdout)?, &mut definitions)?;
+    Ok(definitions)
 }
 
-fn read_folder(folder: &Path) -> anyhow::Result<BTreeMap<String, Value>> {
-    let mut definitions = BTreeMap::new();
+/// All differences between two sets of definitions.
+fn between(theirs: &Definitions, ours: &Definitions) -> Vec<Difference> {
+    let mut report = Report::default();
+    for name in theirs.keys().chain(ours.keys()).collect::<BTreeSet<_>>() {
+        match (theirs.get(name), ours.get(name)) {
+            (Some(theirs), Some(ours)) => compare_definitions(kind_of(theirs), theirs, ours, &mut report),
+            (None, _) => report.add(name, Change::Added("the whole kind".into())),
+            (_, None) => report.add(name, Change::Removed("the whole kind".into())),
+        }
+    }
+    report.0
+}
+
+fn read_folder(folder: &Path) -> anyhow::Result<Definitions> {
+    let mut definitions = Definitions::new();
     let entries = std::fs::read_dir(folder).with_context(|| format!("cannot read the folder {}", folder.display()))?;
     for entry in entries {
         let path = entry?.path();
-        if !path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml" || extension == "json") {
+        let extension = path.extension().unwrap_or_default();
+        if !(path.is_file() && (extension == "yaml" || extension == "yml" || extension == "json")) {
             continue;
         }
         let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let documents: Vec<Value> =
-            serde_saphyr::from_multiple(&text).with_context(|| format!("{} is not YAML", path.display()))?;
-        for document in documents.into_iter().filter(|document| document["kind"] == "CustomResourceDefinition") {
-            definitions.insert(kind_of(&document), document);
+            serde_saphyr::from_multiple(&text).with_context(|| format!("cannot parse {}", path.display()))?;
+        for document in documents {
+            collect(document, &mut definitions).with_context(|| path.display().to_string())?;
         }
     }
     ensure!(!definitions.is_empty(), "there are no CustomResourceDefinitions in {}", folder.display());
     Ok(definitions)
 }
 
-fn kind_of(definition: &Value) -> String {
-    definition["spec"]["names"]["kind"].as_str().unwrap_or("?").to_owned()
+/// Takes the definitions out of a document: one, or a List of them.
+fn collect(document: Value, definitions: &mut Definitions) -> anyhow::Result<()> {
+    match document["kind"].as_str() {
+        Some("CustomResourceDefinition") => {
+            let name = document["metadata"]["name"].as_str().unwrap_or("?").to_owned();
+            let known = definitions.insert(name.clone(), document);
+            ensure!(known.is_none(), "there are two definitions of {name}");
+        }
+        Some("List") => {
+            for item in document["items"].as_array().cloned().unwrap_or_default() {
+                collect(item, definitions)?;
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn kind_of(definition: &Value) -> &str {
+    definition["spec"]["names"]["kind"].as_str().unwrap_or("?")
 }
 
 #[derive(Debug, Default)]

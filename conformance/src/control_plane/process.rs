@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 /// The shell stands between us and the program. It holds the reading end of a pipe whose writing end is ours alone:
-/// when we close it, or die in any way, the read ends and the program is killed. (Asking the kernel for a signal on
-/// the parent's death would need unsafe code in the forked child.)
+/// when we close it, or die in any way, the read ends and the program is killed. The reader ignores signals, because
+/// those that are sent to the whole process group reach it too, and the program may take its time to stop. (Asking the
+/// kernel for a signal on the parent's death would need unsafe code in the forked child.)
 const GUARD: &str = r#"
 exec 3<&0
 "$@" 3<&- </dev/null &
 program=$!
-{ read -r _ <&3; kill -KILL "$program"; } 2>/dev/null &
+{ trap '' TERM HUP INT QUIT; read -r _ <&3; kill -KILL "$program"; } 2>/dev/null &
 exec 3<&-
 wait "$program"
 "#;
@@ -63,6 +64,7 @@ impl Drop for Process {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::CommandExt as _;
     use std::time::{Duration, Instant};
 
     use super::*;
@@ -77,11 +79,15 @@ mod tests {
         let pid_file = folder.join("pid");
         let script = format!("echo $$ > {}; exec sleep 600", pid_file.display());
         let process = Process::start("sleeper", Path::new("/bin/sh"), &["-c".into(), script], folder).unwrap();
+        (process, wait_for_pid(&pid_file))
+    }
+
+    fn wait_for_pid(file: &Path) -> String {
         let limit = Instant::now() + Duration::from_secs(10);
         loop {
-            let pid = std::fs::read_to_string(&pid_file).unwrap_or_default();
+            let pid = std::fs::read_to_string(file).unwrap_or_default();
             if pid.ends_with('\n') {
-                return (process, pid.trim().to_owned());
+                return pid.trim().to_owned();
             }
             assert!(Instant::now() < limit, "the program did not start");
             std::thread::sleep(Duration::from_millis(10));
@@ -95,6 +101,31 @@ mod tests {
         assert!(is_running(&pid));
         drop(process);
         assert!(!is_running(&pid));
+    }
+
+    /// What `timeout`, a supervisor or a cancelled CI job does.
+    #[test]
+    fn a_signal_to_the_group_kills_a_program_that_ignores_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let pid_file = folder.path().join("pid");
+        let script = format!("trap '' TERM; echo $$ > {}; while :; do sleep 1; done", pid_file.display());
+        let group = Command::new("/bin/sh")
+            .args(["-c", GUARD, "stubborn", "/bin/sh", "-c", &script])
+            .stdin(Stdio::piped())
+            .process_group(0)
+            .spawn();
+        let mut guard = group.unwrap();
+        let pid = wait_for_pid(&pid_file);
+        let killed = Command::new("kill").args(["-TERM", "--", &format!("-{}", guard.id())]).status().unwrap();
+        assert!(killed.success());
+        assert!(is_running(&pid), "it ignores the signal");
+        drop(guard.stdin.take());
+        guard.wait().unwrap();
+        let limit = Instant::now() + Duration::from_secs(10);
+        while is_running(&pid) {
+            assert!(Instant::now() < limit, "the program outlived its test");
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::{fs, io};
 
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::{Api, Client};
+use tempfile::TempDir;
 use tokio::time::Instant;
 
 use super::pki::{Authority, Identity, PemFolder, service_account_keys};
@@ -22,8 +23,7 @@ const POLL: Duration = Duration::from_millis(50);
 impl ControlPlane {
     /// Starts a control plane from a folder of binaries and waits until pods can be created.
     pub async fn start(binaries: &Path) -> Result<Self, ControlPlaneError> {
-        let folder =
-            tempfile::Builder::new().prefix("skep-control-plane-").tempdir().map_err(ControlPlaneError::Folder)?;
+        let folder = own_folder().map_err(ControlPlaneError::Folder)?;
         let layout = Layout::write(folder.path())?;
         let mut control_plane = Self {
             processes: Vec::new(),
@@ -68,6 +68,23 @@ impl ControlPlane {
         }
         Ok(())
     }
+}
+
+const FOLDER_PREFIX: &str = "skep-control-plane-";
+
+/// A new folder that carries our process id. Folders of processes that were killed before they could clean up hold
+/// keys and a hundred megabytes each; they are removed on the way.
+fn own_folder() -> io::Result<TempDir> {
+    for entry in fs::read_dir(std::env::temp_dir())?.flatten() {
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(|name| name.strip_prefix(FOLDER_PREFIX)?.split('-').next());
+        let is_orphan = owner.is_some_and(|pid| pid.parse::<u32>().is_ok() && !Path::new("/proc").join(pid).exists());
+        if is_orphan {
+            // Another test may be faster; a folder of another user is not ours to remove.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+    tempfile::Builder::new().prefix(&format!("{FOLDER_PREFIX}{}-", std::process::id())).tempdir()
 }
 
 async fn is_ready(client: &Client) -> bool {

@@ -29,9 +29,9 @@ impl Entry {
         (self.document)()
     }
 
-    /// Whether a user means this kind: by its kind, plural, singular or a short name, in any case.
+    /// Whether a user means this kind: by its kind, plural, singular, a short name or the name of its CRD, in any case.
     pub fn answers_to(&self, name: &str) -> bool {
-        self.names().any(|own| own.eq_ignore_ascii_case(name))
+        self.names().any(|own| own.eq_ignore_ascii_case(name)) || self.definition.crd_name().eq_ignore_ascii_case(name)
     }
 
     /// Every name of the kind.
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn a_kind_answers_to_all_its_names_in_any_case() {
         let find = |name: &str| ALL.iter().find(|entry| entry.answers_to(name)).map(|entry| entry.definition.kind);
-        for name in ["MCPServer", "mcpserver", "MCPSERVERS"] {
+        for name in ["MCPServer", "mcpserver", "MCPSERVERS", "mcpservers.toolhive.stacklok.dev"] {
             assert_eq!(find(name), Some("MCPServer"));
         }
         assert_eq!(find("vmcp"), Some("VirtualMCPServer"));

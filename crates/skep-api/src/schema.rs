@@ -38,6 +38,7 @@ fn structural(schema: &mut Value) {
         node.remove("additionalProperties");
     }
     tidy_description(node);
+    tell_default(node);
     descend(node);
 }
 
@@ -138,6 +139,19 @@ fn tidy_description(node: &mut Map<String, Value>) {
     *description = paragraphs(description);
 }
 
+/// `kubectl explain` does not show defaults, so the description does.
+fn tell_default(node: &mut Map<String, Value>) {
+    let Some(default) = node.get("default").filter(|default| **default != Value::String(String::new())) else {
+        return;
+    };
+    let default = default.as_str().map_or_else(|| default.to_string(), str::to_owned);
+    let Some(Value::String(description)) = node.get_mut("description") else {
+        return;
+    };
+    let end = description.find("\n\n").unwrap_or(description.len());
+    description.insert_str(end, &format!(" Defaults to {default}."));
+}
+
 pub(crate) fn paragraphs(text: &str) -> String {
     let tidy: Vec<String> = text
         .split("\n\n")
@@ -206,7 +220,7 @@ mod tests {
                         "type": "string",
                         "enum": ["sweet", "foul"],
                     },
-                    "petals": { "description": "How many.", "type": "integer", "default": 0 },
+                    "petals": { "description": "How many. Defaults to 0.", "type": "integer", "default": 0 },
                     "names": { "type": "array", "items": { "type": "string" } },
                     "stem": { "type": "object", "properties": { "length": { "type": "integer", "format": "int32" } } },
                 },

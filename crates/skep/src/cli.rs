@@ -1,9 +1,12 @@
 //! The flags, exactly as a person types them. No decision is taken here.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::{Arg, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use skep_api::crd;
 
 /// Run MCP servers as managed, secured endpoints.
 ///
@@ -14,7 +17,6 @@ use clap_complete::Shell;
     name = "skep",
     version,
     arg_required_else_help = true,
-    disable_help_subcommand = true,
     max_term_width = 100,
     after_help = "Every command explains itself: skep COMMAND --help"
 )]
@@ -47,8 +49,32 @@ pub struct CrdsArgs {
     #[arg(short, long, value_enum, default_value_t = DocumentFormat::Yaml, value_name = "FORMAT")]
     pub output: DocumentFormat,
     /// Print only this kind. May be given several times; plural and short names are understood.
-    #[arg(short, long = "kind", value_name = "KIND")]
+    #[arg(
+        short,
+        long = "kind",
+        value_name = "KIND",
+        value_delimiter = ',',
+        value_parser = KindName,
+        hide_possible_values = true
+    )]
     pub kinds: Vec<String>,
+}
+
+/// Takes any text, and offers the kinds to completion. Whether there is such a kind is for the command to say, with
+/// more to go by than a list.
+#[derive(Debug, Clone)]
+struct KindName;
+
+impl TypedValueParser for KindName {
+    type Value = String;
+
+    fn parse_ref(&self, command: &clap::Command, arg: Option<&Arg>, value: &OsStr) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(crd::ALL.iter().map(|entry| PossibleValue::new(entry.definition.kind))))
+    }
 }
 
 /// Forms of a printed document.

@@ -51,7 +51,7 @@ pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     candidates
         .into_iter()
         .map(|candidate| (distance(&word, &candidate.to_lowercase()), candidate))
-        .filter(|(distance, candidate)| *distance <= candidate.len().max(word.len()) / 3)
+        .filter(|(distance, candidate)| *distance <= candidate.chars().count().max(word.chars().count()) / 3)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }
@@ -93,5 +93,6 @@ mod tests {
         assert_eq!(closest("mcpserv", kinds), Some("MCPServer"));
         assert_eq!(closest("MCPGruop", kinds), Some("MCPGroup"));
         assert_eq!(closest("Deployment", kinds), None);
+        assert_eq!(closest("ミツバチ🐝", ["emb", "mwc"]), None);
     }
 }

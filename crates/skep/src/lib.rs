@@ -9,6 +9,7 @@ pub mod output;
 pub mod reference;
 
 use std::ffi::OsString;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -26,7 +27,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if output::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprint!("{}", hint::report(&error));
+            // When standard error cannot be written either, the exit code has to say it.
+            let _ = io::stderr().write_all(hint::report(&error).as_bytes());
             ExitCode::from(FAILURE)
         }
     }
@@ -34,7 +36,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 /// Help and version requests are not errors; everything else is told on standard error with exit code 2.
 fn usage(error: &clap::Error) -> ExitCode {
-    // A reader that went away before the help was printed is no failure.
-    let _ = error.print();
-    u8::try_from(error.exit_code()).map_or(ExitCode::from(FAILURE), ExitCode::from)
+    match error.print() {
+        Err(cause) if cause.kind() != io::ErrorKind::BrokenPipe && !error.use_stderr() => ExitCode::from(FAILURE),
+        _ => u8::try_from(error.exit_code()).map_or(ExitCode::from(FAILURE), ExitCode::from),
+    }
 }

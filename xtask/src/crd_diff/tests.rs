@@ -1,7 +1,8 @@
 use serde_json::json;
 
+use skep_api::crd;
+
 use super::*;
-use crate::workspace;
 
 /// The additions that the project decided on. Everything else must be equal.
 const DECIDED: [(&str, &[&str]); 8] = [
@@ -23,8 +24,11 @@ fn our_crds_differ_from_the_reference_only_in_the_decided_additions() {
         skep_conformance::skip::skip("crd-diff", "the reference CRDs are not beside this clone");
         return;
     }
-    let found: BTreeSet<String> = against(&folder)
-        .unwrap()
+    let mut ours = Definitions::new();
+    for entry in crd::ALL {
+        collect(entry.document(), &mut ours).unwrap();
+    }
+    let found: BTreeSet<String> = between(&read_folder(&folder).unwrap(), &ours)
         .into_iter()
         .map(|difference| {
             assert!(difference.is_optional_addition(), "{difference}");
@@ -39,6 +43,15 @@ fn our_crds_differ_from_the_reference_only_in_the_decided_additions() {
         }
     }
     assert_eq!(found, expected);
+}
+
+#[test]
+fn lists_are_taken_apart_and_a_second_definition_of_a_name_is_refused() {
+    let list = json!({ "kind": "List", "items": [crd::ALL[0].document(), { "kind": "Pod" }, crd::ALL[1].document()] });
+    let mut definitions = Definitions::new();
+    collect(list.clone(), &mut definitions).unwrap();
+    assert_eq!(definitions.len(), 2);
+    assert!(collect(list, &mut definitions).is_err());
 }
 
 fn differences(change: impl FnOnce(&mut Value)) -> Vec<String> {

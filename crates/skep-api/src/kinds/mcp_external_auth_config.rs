@@ -82,7 +82,7 @@ pub struct MCPExternalAuthConfigSpec {
     /// Tokens with which the proxy acts on behalf of users. Set it when type is obo; an empty object is accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub obo: Option<OnBehalfOf>,
-    /// Tokens that are got in exchange for those of clients. Set it when type is tokenExchange.
+    /// Tokens that are obtained in exchange for those of clients. Set it when type is tokenExchange.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_exchange: Option<TokenExchange>,
     /// The way in which requests get their credentials.

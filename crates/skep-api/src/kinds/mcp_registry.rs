@@ -51,7 +51,7 @@ pub struct MCPRegistrySpec {
     /// PGPASSFILE, with the file mode that PostgreSQL demands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pgpass_secret_ref: Option<SecretKeySelector>,
-    /// A pod template over which the one of the registry server is merged: what stands here wins. The server's
+    /// A pod template for the registry server. The server's own settings are merged into it, and what stands here wins. The server's
     /// container is named `registry-api`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pod_template_spec: Option<RawObject>,

@@ -59,7 +59,7 @@ pub struct MCPRemoteProxySpec {
     /// The MCPAuthzConfig that says who may call what. Not together with authzConfig.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub authz_config_ref: Option<ObjectRef>,
-    /// What the path of the endpoint that an SSE stream announces begins with, when an ingress adds a path.
+    /// A path that is put in front of the endpoint that an SSE stream announces. Set it when an ingress adds a path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint_prefix: Option<String>,
     /// The MCPExternalAuthConfig with which the proxy signs in to the remote server.

@@ -82,7 +82,7 @@ pub struct MCPServerSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub backend_replicas: Option<i32>,
-    /// What the path of the endpoint that an SSE stream announces begins with, when an ingress adds a path.
+    /// A path that is put in front of the endpoint that an SSE stream announces. Set it when an ingress adds a path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint_prefix: Option<String>,
     /// Environment variables of the MCP server. The proxy does not get them.
@@ -97,7 +97,7 @@ pub struct MCPServerSpec {
     pub group_ref: Option<ObjectRef>,
     /// The container image of the MCP server.
     pub image: String,
-    /// The port on which the MCP server listens. It means nothing for stdio. Defaults to 8080.
+    /// The port on which the MCP server listens. Ignored for stdio. Defaults to 8080.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 65535))]
     pub mcp_port: Option<i32>,
@@ -105,7 +105,7 @@ pub struct MCPServerSpec {
     /// the endpoint is open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oidc_config_ref: Option<OIDCConfigRef>,
-    /// What the MCP server may reach. In a cluster the network part of it is enforced, and only while the operator
+    /// What the MCP server may reach. In a cluster only the network part of it is enforced, and only while the operator
     /// runs with --enforce-network-profiles.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permission_profile: Option<PermissionProfile>,

@@ -63,7 +63,7 @@ pub struct VirtualMCPServerSpec {
     /// incomingAuth.type oidc with the same issuer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auth_server_config: Option<EmbeddedAuthServer>,
-    /// How backends are gathered and served. Where a member of the spec says the same, that one counts.
+    /// How backends are gathered and served. A member of the spec that says the same takes precedence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config: Option<VmcpConfig>,
     /// The EmbeddingServer that the optimizer searches with.

@@ -34,7 +34,9 @@ impl TryFrom<CrdsArgs> for Settings {
 
 fn find(name: &str) -> Result<&'static Entry, Hinted> {
     crd::ALL.iter().find(|entry| entry.answers_to(name)).ok_or_else(|| {
-        let problem = Hinted::new(format!("there is no kind {name:?}"));
+        // Nobody wants to read a long mistake again.
+        let shown: String = name.chars().take(64).collect();
+        let problem = Hinted::new(format!("there is no kind {shown:?}"));
         if let Some(meant) = closest(name, crd::ALL.iter().flat_map(Entry::names)) {
             return problem.hint(format!("did you mean {meant}?"));
         }

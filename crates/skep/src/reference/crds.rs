@@ -84,42 +84,46 @@ fn fields(schema: &Value, path: &str, page: &mut String) {
 
 fn field(schema: &Value, path: &str, required: bool, page: &mut String) {
     let mut meaning = cell(text(schema, "description"));
-    if let Some(default) = schema.get("default") {
-        let _ = write!(meaning, " Default: `{}`.", cell(&default.to_string()));
-    }
-    for constraint in constraints(schema) {
-        let _ = write!(meaning, " {constraint}.");
+    let constraints = constraints(schema);
+    if !constraints.is_empty() {
+        let _ = write!(meaning, "<br>{}.", constraints.join(". "));
     }
     for rule in schema["x-kubernetes-validations"].as_array().into_iter().flatten() {
-        let _ = write!(meaning, " Rule: {}.", cell(text(rule, "message")));
+        let _ = write!(meaning, "<br>Rule: {}.", cell(text(rule, "message")));
     }
     let required = if required { " **required**" } else { "" };
     let _ = writeln!(page, "| `{path}`{required} | {} | {} |", type_name(schema), meaning.trim());
 }
 
 fn constraints(schema: &Value) -> Vec<String> {
-    let words = [
-        ("minimum", "At least"),
-        ("maximum", "At most"),
-        ("minLength", "Characters at least"),
-        ("maxLength", "Characters at most"),
-        ("minItems", "Items at least"),
-        ("maxItems", "Items at most"),
-        ("maxProperties", "Entries at most"),
+    let ranges = [
+        range(schema, "minimum", "maximum", ""),
+        range(schema, "minLength", "maxLength", " characters"),
+        range(schema, "minItems", "maxItems", " items"),
+        range(schema, "minProperties", "maxProperties", " entries"),
     ];
-    let mut constraints: Vec<String> = words
-        .iter()
-        .filter_map(|(keyword, words)| schema.get(keyword).map(|value| format!("{words} {value}")))
-        .collect();
+    let mut constraints: Vec<String> = ranges.into_iter().flatten().collect();
     if let Some(pattern) = schema["pattern"].as_str() {
         constraints.push(format!("Pattern: `{}`", cell(pattern)));
     }
-    if let Some(values) = schema["enum"].as_array() {
+    // The description of a documented enum lists its values already.
+    if let Some(values) = schema["enum"].as_array()
+        && !text(schema, "description").contains("\n- ")
+    {
         let values: Vec<String> =
             values.iter().map(|value| format!("`{}`", cell(value.as_str().unwrap_or_default()))).collect();
         constraints.push(format!("One of {}", values.join(", ")));
     }
     constraints
+}
+
+fn range(schema: &Value, least: &str, most: &str, unit: &str) -> Option<String> {
+    match (schema.get(least), schema.get(most)) {
+        (Some(least), Some(most)) => Some(format!("{least} to {most}{unit}")),
+        (Some(least), None) => Some(format!("At least {least}{unit}")),
+        (None, Some(most)) => Some(format!("At most {most}{unit}")),
+        (None, None) => None,
+    }
 }
 
 fn type_name(schema: &Value) -> String {

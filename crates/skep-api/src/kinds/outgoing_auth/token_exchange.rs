@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::kinds::references::SecretKeyRef;
 
-/// Tokens that are got at a token endpoint in exchange for those of clients (RFC 8693).
+/// Tokens that are obtained at a token endpoint in exchange for those of clients (RFC 8693).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenExchange {
