@@ -10,6 +10,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::names::annotations;
+
 /// The API group of every kind.
 pub const GROUP: &str = "toolhive.stacklok.dev";
 /// The version that controllers read and write, except for [`Versions::AlphaOnly`] kinds.
@@ -136,6 +138,15 @@ pub(crate) struct Root<'a, S, T> {
     pub(crate) status: Option<&'a T>,
 }
 
+/// What `Debug` shows of the metadata. `kubectl apply` leaves a copy of the whole object there, secrets included.
+pub(crate) fn without_last_applied(metadata: &ObjectMeta) -> ObjectMeta {
+    let mut metadata = metadata.clone();
+    if let Some(annotations) = &mut metadata.annotations {
+        annotations.remove(annotations::KUBECTL_LAST_APPLIED);
+    }
+    metadata
+}
+
 /// Declares the root object of a kind and ties it to its [`Definition`].
 macro_rules! kind {
     (
@@ -149,7 +160,7 @@ macro_rules! kind {
         }
     ) => {
         $(#[doc = $doc])+
-        #[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
+        #[derive(Clone, Default, PartialEq, serde::Deserialize)]
         pub struct $name {
             #[serde(default)]
             pub metadata: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
@@ -190,6 +201,17 @@ macro_rules! kind {
 
             fn status(&self) -> Option<&Self::Status> {
                 self.status.as_ref()
+            }
+        }
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter
+                    .debug_struct(stringify!($name))
+                    .field("metadata", &$crate::kind::without_last_applied(&self.metadata))
+                    .field("spec", &self.spec)
+                    .field("status", &self.status)
+                    .finish()
             }
         }
 

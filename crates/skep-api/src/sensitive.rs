@@ -1,7 +1,9 @@
 //! Texts that must not be seen in logs.
 
+use std::borrow::Cow;
 use std::fmt;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
 /// A secret text, or one that may hold a secret. Documents carry it as it is; `Debug` prints `***`, and there is no
@@ -25,6 +27,21 @@ impl Sensitive {
 impl fmt::Debug for Sensitive {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(if self.is_empty() { "\"\"" } else { "***" })
+    }
+}
+
+/// To a schema it is a text like any other.
+impl JsonSchema for Sensitive {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        String::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        String::json_schema(generator)
     }
 }
 

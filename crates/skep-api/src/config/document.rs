@@ -10,12 +10,12 @@
 //! which may be a secret.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use crate::duration::DurationText;
+use crate::raw::{RawObject, RawValue};
 use crate::sensitive::Sensitive;
 
 /// A value that does not fit its place in a document.
@@ -59,6 +59,13 @@ pub fn read<T: Part>(value: Value) -> Result<T, Misfit> {
     if value.is_null() { Ok(T::default()) } else { T::from_value(value) }
 }
 
+/// For derived types, with `deserialize_with`: null in place of a list or a map is the same as an empty one.
+pub(crate) fn null_is_empty<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
+}
+
 /// Whether a member that is left out when empty is empty.
 pub(crate) fn is_empty<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
@@ -79,17 +86,24 @@ impl Members {
         read(self.remove(name).unwrap_or_default()).map_err(|misfit| misfit.below(name))
     }
 
-    /// The exact name wins over one in other letters.
+    /// Takes all spellings of a name out. The reference lets the last one in the document win, an order that is not
+    /// known here: so the exact name wins, then the first of the others. The losers are dropped, because one that was
+    /// kept as unknown could win when the document is read again. As null is absent it never wins over a value.
     fn remove(&mut self, name: &str) -> Option<Value> {
-        self.0.remove(name).or_else(|| {
-            let spelling = self.0.keys().find(|key| key.eq_ignore_ascii_case(name))?.clone();
-            self.0.remove(&spelling)
-        })
+        let exact = self.0.remove(name);
+        let spellings: Vec<String> = self.spellings(name).cloned().collect();
+        let others = spellings.iter().filter_map(|spelling| self.0.remove(spelling));
+        let values: Vec<Value> = exact.into_iter().chain(others).collect();
+        values.into_iter().find(|value| !value.is_null())
+    }
+
+    fn spellings(&self, name: &str) -> impl Iterator<Item = &String> {
+        self.0.keys().filter(move |key| key.eq_ignore_ascii_case(name))
     }
 
     /// Gives a member another name, unless that one is taken.
     pub(crate) fn rename(&mut self, from: &str, to: &str) {
-        if !self.0.contains_key(to)
+        if self.spellings(to).next().is_none()
             && let Some(value) = self.remove(from)
         {
             self.0.insert(to.to_owned(), value);
@@ -100,43 +114,14 @@ impl Members {
         self.0.contains_key(name)
     }
 
-    pub(crate) fn rest(self) -> Map<String, Value> {
-        self.0
+    pub(crate) fn rest(self) -> RawObject {
+        RawObject(self.0)
     }
 }
 
-/// A piece of JSON that is carried and not read here. `Debug` does not print it, for it may hold secrets.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Carried(pub Value);
-
-impl fmt::Debug for Carried {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Value::Null => formatter.write_str("null"),
-            Value::Object(members) => MemberNames(members).fmt(formatter),
-            _ => formatter.write_str("…"),
-        }
-    }
-}
-
-impl Serialize for Carried {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
-    }
-}
-
-impl Part for Carried {
+impl Part for RawValue {
     fn from_value(value: Value) -> Result<Self, Misfit> {
         Ok(Self(value))
-    }
-}
-
-/// Prints the names of members without their values.
-pub(crate) struct MemberNames<'a>(pub(crate) &'a Map<String, Value>);
-
-impl fmt::Debug for MemberNames<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_set().entries(self.0.keys()).finish()
     }
 }
 
@@ -225,7 +210,7 @@ macro_rules! object {
         $visibility struct $name {
             $( $(#[$member_meta])* pub $member: $type, )*
             /// The members that are not declared here. They are written as they were read.
-            pub other: serde_json::Map<String, serde_json::Value>,
+            pub other: $crate::raw::RawObject,
         }
 
         impl $crate::config::document::Part for $name {
@@ -256,14 +241,14 @@ macro_rules! object {
                         members.serialize_entry($crate::config::document::wire!($member $($wire)?), &self.$member)?;
                     }
                 )*
-                for (name, value) in &self.other {
+                for (name, value) in &self.other.0 {
                     members.serialize_entry(name, value)?;
                 }
                 members.end()
             }
         }
 
-        /// Empty members are left out, and of the undeclared ones only the names are printed.
+        /// Empty members are left out.
         impl std::fmt::Debug for $name {
             fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 let mut members = formatter.debug_struct(stringify!($name));
@@ -273,7 +258,7 @@ macro_rules! object {
                     }
                 )*
                 if !self.other.is_empty() {
-                    members.field("other", &$crate::config::document::MemberNames(&self.other));
+                    members.field("other", &self.other);
                 }
                 members.finish()
             }
@@ -405,7 +390,21 @@ mod tests {
         let leaf: Leaf = read(json!({ "COLOUR": "red", "veins": ["b"], "Veins": ["a"] })).unwrap();
         assert!(leaf.colour == Colour::Red && !leaf.colour.is_unset());
         assert_eq!(leaf.veins, Some(vec!["a".to_owned()]));
-        assert_eq!(leaf.other["veins"], json!(["b"]));
+        assert!(leaf.other.is_empty());
+    }
+
+    #[test]
+    fn a_spelling_that_lost_does_not_come_back() {
+        for (document, height) in [
+            (json!({ "height": 0, "HEIGHT": 7 }), 0),
+            (json!({ "Height": 1, "HEIGHT": 7 }), 7),
+            (json!({ "height": null, "Height": 3, "HEIGHT": null }), 3),
+            (json!({ "height": null, "HEIGHT": null }), 0),
+        ] {
+            let tree: Tree = read(document.clone()).unwrap();
+            assert!(tree.height == height && tree.other.is_empty(), "{document}");
+            assert_eq!(read::<Tree>(serde_json::to_value(&tree).unwrap()).unwrap(), tree, "{document}");
+        }
     }
 
     #[test]

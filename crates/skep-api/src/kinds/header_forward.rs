@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::references::SecretKeyRef;
+use crate::sensitive::Sensitive;
 
 /// Headers that are added to every request to the remote server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -17,7 +18,7 @@ pub struct HeaderForward {
     pub add_headers_from_secret: Vec<HeaderFromSecret>,
     /// Headers with literal values. They are stored and shown in clear text: keep credentials out of here.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub add_plaintext_headers: BTreeMap<String, String>,
+    pub add_plaintext_headers: BTreeMap<String, Sensitive>,
 }
 
 /// A header whose value comes from a Secret.

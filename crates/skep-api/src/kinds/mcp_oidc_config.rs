@@ -8,6 +8,7 @@ use super::ca_bundle::CABundleRef;
 use super::config_status::{ConfigStatus, REFERENCES_COLUMN, VALID_COLUMN};
 use super::references::SecretKeyRef;
 use crate::kind::{Column, Versions, kind};
+use crate::names::service_account_files;
 
 kind! {
     /// MCPOIDCConfig says how the tokens of clients are checked: who issues them and where the keys are found.
@@ -95,9 +96,6 @@ pub struct InlineOIDC {
     pub protected_resource_allow_private_ip: bool,
 }
 
-/// The issuer of service-account tokens inside a cluster when none is named.
-pub const DEFAULT_CLUSTER_ISSUER: &str = "https://kubernetes.default.svc";
-
 /// The cluster as the issuer of service-account tokens.
 #[derive(Clone, Debug, SmartDefault, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -126,7 +124,7 @@ pub struct KubernetesServiceAccountOIDC {
 }
 
 fn default_cluster_issuer() -> String {
-    DEFAULT_CLUSTER_ISSUER.to_owned()
+    service_account_files::DEFAULT_ISSUER.to_owned()
 }
 
 #[cfg(test)]

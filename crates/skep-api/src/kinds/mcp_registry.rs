@@ -7,6 +7,7 @@ use super::references::{ImagePullSecret, SecretKeySelector};
 use crate::conditions::Condition;
 use crate::kind::{Column, Versions, kind};
 use crate::raw::{RawObject, RawValue};
+use crate::sensitive::Sensitive;
 
 /// What the API server tells whoever writes an MCPRegistry.
 pub const DEPRECATION_WARNING: &str = "MCPRegistry is deprecated and will be removed in a future release; \
@@ -39,7 +40,7 @@ pub struct MCPRegistrySpec {
     /// `/config/config.yaml`.
     #[serde(rename = "configYAML")]
     #[schemars(length(min = 1))]
-    pub config_yaml: String,
+    pub config_yaml: Sensitive,
     /// A name for people to read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,

@@ -10,6 +10,7 @@ use super::ca_bundle::CABundleRef;
 use super::config_status::{ConfigStatus, REFERENCES_COLUMN, VALID_COLUMN};
 use super::references::SecretKeyRef;
 use crate::kind::{Column, Versions, kind};
+use crate::sensitive::Sensitive;
 
 kind! {
     /// MCPTelemetryConfig says where traces and metrics go. Workloads name it in their telemetryConfigRef, where each
@@ -66,7 +67,7 @@ pub struct OpenTelemetry {
     /// Headers to add to requests to the collector. They are stored and shown in clear text: keep credentials in
     /// sensitiveHeaders.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub headers: BTreeMap<String, String>,
+    pub headers: BTreeMap<String, Sensitive>,
     /// Whether the collector is spoken to in plain http.
     #[serde(default)]
     pub insecure: bool,

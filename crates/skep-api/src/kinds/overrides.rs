@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::references::ImagePullSecret;
+use crate::sensitive::Sensitive;
 
 /// Additions to the objects created for a proxy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -61,5 +62,5 @@ pub struct EnvVar {
     /// The name of the variable.
     pub name: String,
     /// Its value, taken literally.
-    pub value: String,
+    pub value: Sensitive,
 }

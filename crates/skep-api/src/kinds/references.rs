@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::raw::RawObject;
+
 /// A key of a Secret in the same namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -45,6 +47,10 @@ pub struct ObjectRef {
 pub struct LooseObjectRef {
     /// The name of the object, in the same namespace.
     pub name: String,
+    /// Members that Skep does not know, kept as they are.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: RawObject,
 }
 
 /// A Secret that holds credentials for an image registry.

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::raw::RawObject;
+
 /// What clients see of a tool instead of what its server says. Members that are left out stay as the server has them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -16,6 +18,10 @@ pub struct ToolOverride {
     /// The name under which clients see and call the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// Members that Skep does not know, kept as they are.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: RawObject,
 }
 
 /// Hints about a tool, as MCP defines them. A hint that is left out stays as the server has it; false is a value
@@ -38,6 +44,10 @@ pub struct ToolAnnotations {
     /// A title for people. An empty text is a value too and hides the server's title.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
+    /// Members that Skep does not know, kept as they are.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: RawObject,
 }
 
 #[cfg(test)]

@@ -30,6 +30,11 @@ constants! {
     /// Written by `kubectl rollout restart`; always carried over.
     pub const KUBECTL_RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
 
+    // On anything.
+
+    /// Written by `kubectl apply`: the object as it was applied. Never logged.
+    pub const KUBECTL_LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
     // On Deployments.
 
     /// The hash of the user's pod template; removed with it.

@@ -1,6 +1,7 @@
 //! What is written to the audit log.
 
 use crate::config::document::object;
+use crate::config::vmcp::audit::DEFAULT_MAX_DATA_SIZE;
 
 object! {
     /// What is written to the audit log. Member names are in camel case.
@@ -18,19 +19,17 @@ object! {
         omit include_response_data: bool = "includeResponseData",
         /// Empty means standard output.
         omit log_file: String = "logFile",
-        /// In bytes; 0 means the default.
+        /// In bytes; 0 means [`DEFAULT_MAX_DATA_SIZE`].
         omit max_data_size: i64 = "maxDataSize",
+        /// Unset means [`DEFAULT_MAX_DELEGATION_DEPTH`](crate::config::vmcp::audit::DEFAULT_MAX_DELEGATION_DEPTH).
         omit max_delegation_depth: Option<i64> = "maxDelegationDepth",
     }
 }
 
 impl AuditConfig {
-    pub const DEFAULT_MAX_DATA_SIZE: i64 = 1024;
-    pub const DEFAULT_MAX_DELEGATION_DEPTH: i64 = 10;
-
     /// What the operator writes when auditing is on.
     pub fn standard() -> Self {
-        Self { detect_application_errors: Some(true), max_data_size: Self::DEFAULT_MAX_DATA_SIZE, ..Self::default() }
+        Self { detect_application_errors: Some(true), max_data_size: DEFAULT_MAX_DATA_SIZE, ..Self::default() }
     }
 }
 

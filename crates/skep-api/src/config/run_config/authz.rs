@@ -5,7 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::config::document::{MemberNames, Misfit, Part, object, read, word};
+use crate::config::document::{Misfit, Part, object, read, word};
+use crate::raw::MemberNames;
 
 /// An authorization document. It is kept whole, because each authorizer has its own sections; only `version` and
 /// `type` mean the same in all of them.
@@ -166,7 +167,7 @@ mod tests {
     fn cedar_can_be_viewed() {
         let cedar = document().cedar().unwrap().unwrap();
         assert_eq!(cedar.policies.len(), 1);
-        assert_eq!(cedar.other["later"], 1);
+        assert_eq!(cedar.other.0["later"], 1);
         assert_eq!(document().authorizer(), AuthzType::Cedar);
         assert_eq!(document().version(), "1.0");
         assert!(document().http().unwrap().is_none());

@@ -13,21 +13,22 @@ use super::telemetry::TelemetryConfig;
 use super::token_exchange::TokenExchangeConfig;
 use super::upstream_swap::UpstreamSwapConfig;
 use super::webhook::WebhookConfig;
-use crate::config::document::{Carried, Misfit, Part, object, read, word};
+use crate::config::document::{Misfit, Part, object, read, word};
+use crate::raw::RawValue;
 use crate::sensitive::Sensitive;
 
 object! {
     /// One step of the chain. The parameters are carried as they are, since a step may come from elsewhere;
     /// [`MiddlewareConfig::read_parameters`] reads them as one of the types below.
     pub struct MiddlewareConfig {
-        always parameters: Carried,
+        always parameters: RawValue,
         always type_: MiddlewareType = "type",
     }
 }
 
 impl MiddlewareConfig {
     pub fn new(type_: MiddlewareType, parameters: &impl Serialize) -> Result<Self, serde_json::Error> {
-        let parameters = Carried(serde_json::to_value(parameters)?);
+        let parameters = RawValue(serde_json::to_value(parameters)?);
         Ok(Self { parameters, type_, ..Self::default() })
     }
 

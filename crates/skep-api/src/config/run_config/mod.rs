@@ -26,8 +26,9 @@ mod webhook;
 
 use std::collections::BTreeMap;
 
-use super::document::{Carried, Misfit, object, read, word};
+use super::document::{Misfit, object, read, word};
 use crate::duration::DurationText;
+use crate::raw::RawValue;
 use crate::sensitive::Sensitive;
 
 pub use audit::AuditConfig;
@@ -130,7 +131,7 @@ object! {
         /// The remote server; empty means that there is a backend of our own.
         omit remote_url: String,
         /// How an image was built; carried for other tools.
-        omit runtime_config: Carried,
+        omit runtime_config: RawValue,
         omit scaling_config: Option<ScalingConfig>,
         always schema_version: String,
         /// Secrets for the backend's environment: `name,target=VARIABLE`.

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::config::document::{Carried, Members, Misfit, Part, object};
+use crate::config::document::{Members, Misfit, Part, object};
+use crate::raw::RawValue;
 use crate::sensitive::Sensitive;
 
 object! {
@@ -30,9 +31,9 @@ object! {
         omit client_secret: Sensitive,
         omit client_secret_file: String,
         /// Only for interactive commands, which write it; carried.
-        omit env_vars: Carried,
+        omit env_vars: RawValue,
         /// Only for interactive commands, which write it; carried.
-        omit headers: Carried,
+        omit headers: RawValue,
         omit issuer: String,
         omit oauth_params: BTreeMap<String, Sensitive>,
         omit resource: String,
@@ -132,6 +133,6 @@ mod tests {
     fn pascal_case_without_client_id_is_not_the_older_form() {
         let config: RemoteAuthConfig = read(json!({ "BearerToken": "x" })).unwrap();
         assert!(config.bearer_token.is_empty());
-        assert_eq!(config.other["BearerToken"], "x");
+        assert_eq!(config.other.0["BearerToken"], "x");
     }
 }

@@ -18,11 +18,7 @@ object! {
         /// `host:port`.
         omit address: String,
         omit db: i32,
-        /// Must end with a colon; empty means the default.
+        /// Must end with a colon; empty means [`names::redis::PROXY_SESSIONS`](crate::names::redis::PROXY_SESSIONS).
         omit key_prefix: String,
     }
-}
-
-impl SessionRedis {
-    pub const DEFAULT_KEY_PREFIX: &str = "thv:proxy:session:";
 }

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::config::document::null_is_empty;
 use crate::kinds::references::LooseObjectRef;
 use crate::kinds::tool_override::ToolOverride;
+use crate::raw::RawObject;
 
 /// What a tool's name begins with when nothing else is said.
 pub const DEFAULT_PREFIX_FORMAT: &str = "{workload}_";
@@ -29,8 +31,12 @@ pub struct Aggregation {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exclude_all_tools: Option<bool>,
     /// What to do with the tools of single backends.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<WorkloadTools>,
+    /// Members that Skep does not know, kept as they are.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: RawObject,
 }
 
 impl Aggregation {
@@ -65,8 +71,12 @@ pub struct ConflictResolutionConfig {
     #[schemars(extend("default" = DEFAULT_PREFIX_FORMAT))]
     pub prefix_format: Option<String>,
     /// The names of backends, the most important first. Required when conflictResolution is priority.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub priority_order: Vec<String>,
+    /// Members that Skep does not know, kept as they are.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: RawObject,
 }
 
 /// Whether tools are shown unless something else is said.
@@ -89,14 +99,18 @@ pub struct WorkloadTools {
     pub exclude_all: Option<bool>,
     /// The tools that are shown to clients, by their names after overrides and before a prefix. An empty list shows
     /// all. Composite tools can still call the others.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub filter: Vec<String>,
     /// Other names, descriptions or annotations for tools, by the names that the backend gives them.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "BTreeMap::is_empty")]
     pub overrides: BTreeMap<String, ToolOverride>,
     /// The MCPToolConfig that gives the filter and the overrides that are not given here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_config_ref: Option<LooseObjectRef>,
     /// The name of the backend.
     pub workload: String,
+    /// Members that Skep does not know, kept as they are.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: RawObject,
 }

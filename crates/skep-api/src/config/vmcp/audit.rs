@@ -3,9 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How many bytes of a request or an answer are recorded when nothing else is said.
+use crate::config::document::null_is_empty;
+use crate::raw::RawObject;
+
+/// How many bytes of a request or an answer are recorded when nothing else is said, here and in a RunConfig.
 pub const DEFAULT_MAX_DATA_SIZE: i64 = 1024;
-/// How many links of a chain of delegation are recorded when nothing else is said.
+/// How many links of a chain of delegation are recorded when nothing else is said, here and in a RunConfig.
 pub const DEFAULT_MAX_DELEGATION_DEPTH: i64 = 10;
 
 /// Whether and how requests are recorded.
@@ -25,10 +28,10 @@ pub struct AuditSettings {
     #[schemars(extend("default" = false))]
     pub enabled: Option<bool>,
     /// The types of events that are written. An empty list means all.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub event_types: Vec<String>,
     /// The types of events that are left out. It wins over eventTypes.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub exclude_event_types: Vec<String>,
     /// Whether events carry what was asked, up to maxDataSize. It may hold private data. Defaults to false.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,4 +52,8 @@ pub struct AuditSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1), extend("format" = null, "default" = DEFAULT_MAX_DELEGATION_DEPTH))]
     pub max_delegation_depth: Option<i64>,
+    /// Members that Skep does not know, kept as they are.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: RawObject,
 }

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::config::document::null_is_empty;
 use crate::kinds::transport::RemoteTransport;
+use crate::raw::RawObject;
 
 /// A backend that is known before the server starts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -15,7 +17,7 @@ pub struct StaticBackend {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ca_bundle_path: Option<String>,
     /// Free-form labels of the backend. The key `group` is always set to the name of the group.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, String>,
     /// The name of the backend.
     pub name: String,
@@ -27,6 +29,10 @@ pub struct StaticBackend {
     /// The address of the backend.
     #[schemars(regex(pattern = r"^https?://"))]
     pub url: String,
+    /// Members that Skep does not know, kept as they are.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: RawObject,
 }
 
 /// Kinds of backends.

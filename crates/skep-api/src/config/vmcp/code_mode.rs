@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::duration::DurationText;
+use crate::raw::RawObject;
 
 /// How many calls a script may have under way at once when nothing else is said.
 pub const DEFAULT_PARALLEL_MAX_CONCURRENCY: i64 = 10;
@@ -31,4 +32,8 @@ pub struct CodeMode {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = DEFAULT_TOOL_CALL_TIMEOUT))]
     pub tool_call_timeout: Option<DurationText>,
+    /// Members that Skep does not know, kept as they are.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: RawObject,
 }

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::config::document::null_is_empty;
 use crate::duration::DurationText;
 use crate::kinds::tool_override::ToolAnnotations;
 use crate::raw::{RawObject, RawValue};
@@ -30,10 +31,15 @@ pub struct CompositeTool {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parameters: Option<RawObject>,
     /// The steps, at most 100. Those that do not depend on each other run at the same time.
+    #[serde(deserialize_with = "null_is_empty")]
     pub steps: Vec<WorkflowStep>,
     /// How long all steps together may take. Defaults to 30m.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<DurationText>,
+    /// Members that Skep does not know, kept as they are.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: RawObject,
 }
 
 /// What a composite tool answers.
@@ -41,10 +47,15 @@ pub struct CompositeTool {
 #[serde(rename_all = "camelCase")]
 pub struct CompositeOutput {
     /// The members of the answer.
+    #[serde(deserialize_with = "null_is_empty")]
     pub properties: BTreeMap<String, OutputProperty>,
     /// The members that must have a value. When one has none the call fails.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub required: Vec<String>,
+    /// Members that Skep does not know, kept as they are.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: RawObject,
 }
 
 /// A member of the answer. It has either a value or properties of its own.
@@ -67,6 +78,10 @@ pub struct OutputProperty {
     /// A template for the value, for example `{{.steps.search.output.url}}`. Its text is turned into the type.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
+    /// Members that Skep does not know, kept as they are.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: RawObject,
 }
 
 impl OutputProperty {
@@ -110,7 +125,7 @@ pub struct WorkflowStep {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_results: Option<RawValue>,
     /// The ids of the steps that must have finished before this one starts.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<String>,
     /// The name of the step within the tool.
     pub id: String,
@@ -154,6 +169,10 @@ pub struct WorkflowStep {
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = StepType::default()))]
     pub type_: Option<StepType>,
+    /// Members that Skep does not know, kept as they are.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: RawObject,
 }
 
 impl WorkflowStep {
@@ -196,6 +215,10 @@ pub struct ErrorHandler {
     /// How long to wait before the first new try; the pauses grow from one to the next. Defaults to 1s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_delay: Option<DurationText>,
+    /// Members that Skep does not know, kept as they are.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: RawObject,
 }
 
 impl ErrorHandler {
@@ -219,13 +242,17 @@ pub enum ErrorAction {
 }
 
 /// What follows when the user does not give the answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ElicitationHandler {
     /// What follows. Defaults to abort.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = ElicitationAction::default()))]
     pub action: Option<ElicitationAction>,
+    /// Members that Skep does not know, kept as they are.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: RawObject,
 }
 
 impl ElicitationHandler {

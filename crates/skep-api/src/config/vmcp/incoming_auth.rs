@@ -3,6 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::config::document::null_is_empty;
+use crate::raw::RawObject;
+
 /// Values of [`IncomingAuthSettings::type_`]. The schema admits any text; the runtime admits these.
 pub mod incoming_auth_type {
     /// Anybody may call.
@@ -34,6 +37,10 @@ pub struct IncomingAuthSettings {
     /// How clients sign in: oidc, local or anonymous.
     #[serde(rename = "type")]
     pub type_: String,
+    /// Members that Skep does not know, kept as they are.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: RawObject,
 }
 
 /// The issuer of tokens and how they are checked.
@@ -76,8 +83,12 @@ pub struct OidcSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource: Option<String>,
     /// The OAuth scopes that clients are told to ask for.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub scopes: Vec<String>,
+    /// Members that Skep does not know, kept as they are.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: RawObject,
 }
 
 /// What clients may do.
@@ -94,7 +105,7 @@ pub struct AuthzSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group_entity_type: Option<String>,
     /// The Cedar policies. What none of them permits is forbidden. Type cedar needs at least one.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub policies: Vec<String>,
     /// The upstream identity provider whose claims the policies see.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,4 +116,8 @@ pub struct AuthzSettings {
     /// What decides: cedar or none.
     #[serde(rename = "type")]
     pub type_: String,
+    /// Members that Skep does not know, kept as they are.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: RawObject,
 }

@@ -4,6 +4,10 @@
 //! In this document absence means something: the operator fills some defaults itself and leaves others to the
 //! runtime. A member with a default in the schema is therefore an `Option` here, and its default a constant next
 //! to it.
+//!
+//! Nothing is lost on the way through these types: every object, at every depth, keeps the members that it does not
+//! know in `other`. Whoever wants none of them asks [`VmcpConfig::unknown_members`]. `null` in place of a list or a
+//! map is the same as nothing.
 
 pub mod aggregation;
 pub mod audit;
@@ -25,7 +29,6 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 use self::aggregation::Aggregation;
 use self::audit::AuditSettings;
@@ -38,8 +41,10 @@ use self::optimizer::Optimizer;
 use self::outgoing_auth::OutgoingAuthSettings;
 use self::session_storage::SessionStorageSettings;
 use self::telemetry::TelemetrySettings;
+use crate::config::document::null_is_empty;
 use crate::kinds::rate_limit::RateLimiting;
 use crate::kinds::references::LooseObjectRef;
+use crate::raw::RawObject;
 
 /// How a vMCP process gathers its backends and serves them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -54,16 +59,16 @@ pub struct VmcpConfig {
     pub audit: Option<AuditSettings>,
     /// The backends, when they are fixed in advance. The operator writes this list when outgoingAuth.source is
     /// inline; otherwise backends are found while the server runs.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub backends: Vec<StaticBackend>,
     /// A tool with which clients run scripts that call several tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code_mode: Option<CodeMode>,
     /// VirtualMCPCompositeToolDefinitions in the same namespace whose tools are served as well.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub composite_tool_refs: Vec<LooseObjectRef>,
     /// Tools that are made of calls to other tools.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub composite_tools: Vec<CompositeTool>,
     /// The name of the MCPGroup whose members are the backends. In a VirtualMCPServer spec.groupRef replaces it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,7 +77,7 @@ pub struct VmcpConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub incoming_auth: Option<IncomingAuthSettings>,
     /// Free-form labels that are kept with the configuration.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, String>,
     /// The name of the server. In a VirtualMCPServer the name of the object replaces it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,7 +94,7 @@ pub struct VmcpConfig {
     /// Headers of client requests that are passed on to every backend unchanged. In a VirtualMCPServer
     /// spec.passthroughHeaders wins unless it is empty. Headers that govern the connection, Authorization and
     /// Cookie cannot be listed.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub passthrough_headers: Vec<String>,
     /// How many tool calls are let through. Needs a redis session storage.
@@ -102,8 +107,8 @@ pub struct VmcpConfig {
     /// none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub telemetry: Option<TelemetrySettings>,
-    /// Members that Skep does not know, kept as they are. [`VmcpConfig::unknown_members`] names them.
+    /// Members that Skep does not know, kept as they are.
     #[serde(flatten)]
     #[schemars(skip)]
-    pub other: Map<String, Value>,
+    pub other: RawObject,
 }

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::config::document::null_is_empty;
 use crate::duration::DurationText;
+use crate::raw::RawObject;
 
 /// How long a request to a backend may take when nothing else is said.
 pub const DEFAULT_TIMEOUT: &str = "30s";
@@ -35,6 +37,10 @@ pub struct Operational {
     /// How long requests to backends may take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeouts: Option<Timeouts>,
+    /// Members that Skep does not know, kept as they are.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: RawObject,
 }
 
 /// Levels of logging that can be asked for.
@@ -54,8 +60,12 @@ pub struct Timeouts {
     #[schemars(extend("default" = DEFAULT_TIMEOUT))]
     pub default: Option<DurationText>,
     /// How long a request to a single backend may take, by the backend's name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "BTreeMap::is_empty")]
     pub per_workload: BTreeMap<String, DurationText>,
+    /// Members that Skep does not know, kept as they are.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: RawObject,
 }
 
 /// How failing backends are noticed and what follows.
@@ -85,6 +95,10 @@ pub struct FailureHandling {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("format" = null, "default" = DEFAULT_UNHEALTHY_THRESHOLD))]
     pub unhealthy_threshold: Option<i64>,
+    /// Members that Skep does not know, kept as they are.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: RawObject,
 }
 
 /// What happens when some of the backends cannot be reached.
@@ -116,4 +130,8 @@ pub struct CircuitBreaker {
         { "rule": "self == '' || duration(self) >= duration('1s')", "message": "timeout must be >= 1s" },
     ]))]
     pub timeout: Option<DurationText>,
+    /// Members that Skep does not know, kept as they are.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: RawObject,
 }

@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+use crate::config::document::null_is_empty;
 use crate::duration::DurationText;
+use crate::raw::RawObject;
+use crate::sensitive::Sensitive;
 
 /// How long a request for embeddings may take when nothing else is said.
 pub const DEFAULT_EMBEDDING_TIMEOUT: &str = "30s";
@@ -33,7 +36,7 @@ pub const DEFAULT_SEMANTIC_DISTANCE_THRESHOLD: &str = "1.0";
 pub struct Optimizer {
     /// Headers that are sent to the embedding service. Only when embeddingProvider is openai. They are stored in
     /// clear text; the API key comes in the variable OPENAI_API_KEY.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 32))]
     pub embedding_headers: BTreeMap<String, HeaderValue>,
     /// The model that computes embeddings. Needed when embeddingProvider is openai.
@@ -65,6 +68,10 @@ pub struct Optimizer {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^([0-9]*[.])?[0-9]+$"))]
     pub semantic_distance_threshold: Option<String>,
+    /// Members that Skep does not know, kept as they are.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: RawObject,
 }
 
 /// Protocols of embedding services.
@@ -81,7 +88,7 @@ pub enum EmbeddingProvider {
 /// The value of a header: some text without control characters other than tabs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct HeaderValue(pub String);
+pub struct HeaderValue(pub Sensitive);
 
 impl JsonSchema for HeaderValue {
     fn inline_schema() -> bool {

@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::outgoing_strategies::{AwsSts, HeaderInjection, Obo, TokenExchange, UpstreamInject, Xaa};
+use crate::config::document::null_is_empty;
+use crate::raw::RawObject;
 
 /// Values of [`OutgoingAuthSettings::source`]. The schema admits any text; the runtime admits these.
 pub mod outgoing_auth_source {
@@ -31,7 +33,7 @@ pub mod strategy_type {
 #[serde(rename_all = "camelCase")]
 pub struct OutgoingAuthSettings {
     /// How the server signs in to single backends, by their names.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "BTreeMap::is_empty")]
     pub backends: BTreeMap<String, BackendAuthStrategy>,
     /// How the server signs in to backends that are not listed and bring no way of their own.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,6 +41,10 @@ pub struct OutgoingAuthSettings {
     /// Where the ways to sign in come from: inline for this document alone, discovered for the backends
     /// themselves, with what stands here on top.
     pub source: String,
+    /// Members that Skep does not know, kept as they are.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: RawObject,
 }
 
 /// One way to sign in to a backend. The member that belongs to type is set, the others are not.
@@ -66,6 +72,10 @@ pub struct BackendAuthStrategy {
     /// A token of another organisation's authorization server. Set it when type is xaa.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub xaa: Option<Xaa>,
+    /// Members that Skep does not know, kept as they are.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: RawObject,
 }
 
 impl BackendAuthStrategy {

@@ -6,6 +6,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::config::document::null_is_empty;
+use crate::raw::RawObject;
+use crate::sensitive::Sensitive;
+
 /// Signing requests with credentials of an AWS role that the caller's token is exchanged for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -19,7 +23,7 @@ pub struct AwsSts {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role_claim: Option<String>,
     /// Which callers take which role.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub role_mappings: Vec<RoleMapping>,
     /// The AWS service that requests are signed for. Defaults to aws-mcp.
@@ -34,6 +38,10 @@ pub struct AwsSts {
     /// The upstream identity provider whose token is exchanged. Without it the caller's own token is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject_provider_name: Option<String>,
+    /// Members that Skep does not know, kept as they are.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: RawObject,
 }
 
 /// A role and the callers who take it.
@@ -52,6 +60,10 @@ pub struct RoleMapping {
     pub priority: Option<i64>,
     /// The ARN of the role that such a user takes on.
     pub role_arn: String,
+    /// Members that Skep does not know, kept as they are.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: RawObject,
 }
 
 /// A fixed header on every request, health checks included.
@@ -62,10 +74,14 @@ pub struct HeaderInjection {
     pub header_name: String,
     /// Its value in clear text. Not together with headerValueEnv.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub header_value: Option<String>,
+    pub header_value: Option<Sensitive>,
     /// The environment variable that holds its value. Not together with headerValue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub header_value_env: Option<String>,
+    /// Members that Skep does not know, kept as they are.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: RawObject,
 }
 
 /// A token that lets the server act on behalf of the caller.
@@ -83,12 +99,12 @@ pub struct Obo {
     pub client_id: Option<String>,
     /// The secret of that client in clear text. Prefer clientSecretEnv.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub client_secret: Option<String>,
+    pub client_secret: Option<Sensitive>,
     /// The environment variable that holds the secret of that client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_secret_env: Option<String>,
     /// The scopes that the token is asked for.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub scopes: Vec<String>,
     /// The upstream identity provider whose token is presented. Without it the caller's own token is.
@@ -96,6 +112,10 @@ pub struct Obo {
     pub subject_token_provider_name: Option<String>,
     /// The address of the token endpoint that is asked.
     pub token_url: String,
+    /// Members that Skep does not know, kept as they are.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: RawObject,
 }
 
 /// A token that the caller's is exchanged for (RFC 8693).
@@ -110,12 +130,12 @@ pub struct TokenExchange {
     pub client_id: Option<String>,
     /// The secret of that client in clear text. Prefer clientSecretEnv.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub client_secret: Option<String>,
+    pub client_secret: Option<Sensitive>,
     /// The environment variable that holds the secret of that client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_secret_env: Option<String>,
     /// The scopes that the token is asked for.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub scopes: Vec<String>,
     /// The upstream identity provider whose token is exchanged. Without it the caller's own token is.
@@ -127,6 +147,10 @@ pub struct TokenExchange {
     pub subject_token_type: Option<String>,
     /// The address of the token endpoint that is asked.
     pub token_url: String,
+    /// Members that Skep does not know, kept as they are.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: RawObject,
 }
 
 /// The token that the caller obtained from an upstream identity provider.
@@ -135,6 +159,10 @@ pub struct TokenExchange {
 pub struct UpstreamInject {
     /// The name of the upstream identity provider.
     pub provider_name: String,
+    /// Members that Skep does not know, kept as they are.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: RawObject,
 }
 
 /// A token of another organisation's authorization server: the identity provider vouches for the caller with an
@@ -147,7 +175,7 @@ pub struct Xaa {
     pub idp_client_id: Option<String>,
     /// The secret of that client in clear text. Prefer idpClientSecretEnv.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub idp_client_secret: Option<String>,
+    pub idp_client_secret: Option<Sensitive>,
     /// The environment variable that holds the secret of that client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idp_client_secret_env: Option<String>,
@@ -157,7 +185,7 @@ pub struct Xaa {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub insecure_target_token_url: Option<bool>,
     /// The scopes that the token is asked for.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub scopes: Vec<String>,
     /// The upstream identity provider whose ID token is presented.
@@ -173,7 +201,7 @@ pub struct Xaa {
     pub target_client_id: Option<String>,
     /// The secret of that client in clear text. Prefer targetClientSecretEnv.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub target_client_secret: Option<String>,
+    pub target_client_secret: Option<Sensitive>,
     /// The environment variable that holds the secret of that client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target_client_secret_env: Option<String>,
@@ -182,4 +210,8 @@ pub struct Xaa {
     pub target_resource: Option<String>,
     /// The token endpoint of the target. It must be https unless insecureTargetTokenUrl is true.
     pub target_token_url: String,
+    /// Members that Skep does not know, kept as they are.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: RawObject,
 }

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::kinds::session_storage::SessionProvider;
+use crate::raw::RawObject;
 
 /// Where the sessions of clients are kept. The password of a Redis server is not part of the document; it comes in
 /// the variable THV_SESSION_REDIS_PASSWORD.
@@ -22,4 +23,8 @@ pub struct SessionStorageSettings {
     pub key_prefix: Option<String>,
     /// The kind of store.
     pub provider: SessionProvider,
+    /// Members that Skep does not know, kept as they are.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: RawObject,
 }

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The share of requests that are traced when nothing else is said.
-pub const DEFAULT_SAMPLING_RATE: &str = "0.05";
+use crate::config::document::null_is_empty;
+use crate::kinds::mcp_telemetry_config::DEFAULT_SAMPLING_RATE;
+use crate::raw::RawObject;
+use crate::sensitive::Sensitive;
 
 /// Where traces and metrics go.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -16,7 +18,7 @@ pub struct TelemetrySettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ca_cert_path: Option<String>,
     /// Attributes that are added to everything that is reported.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "BTreeMap::is_empty")]
     pub custom_attributes: BTreeMap<String, String>,
     /// Whether metrics are served under /metrics for Prometheus. Defaults to false.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -26,11 +28,11 @@ pub struct TelemetrySettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
     /// Environment variables of the server whose values are added to traces.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub environment_variables: Vec<String>,
     /// Headers that are sent to the collector. They are stored in clear text.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub headers: BTreeMap<String, String>,
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, Sensitive>,
     /// Whether the collector is spoken to without TLS. Defaults to false.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = false))]
@@ -64,4 +66,8 @@ pub struct TelemetrySettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = true))]
     pub use_legacy_attributes: Option<bool>,
+    /// Members that Skep does not know, kept as they are.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub other: RawObject,
 }

@@ -45,25 +45,28 @@ impl VmcpConfig {
             .map_err(|error| VmcpYamlError::Write(error.to_string()))
     }
 
-    /// Reads a document. Members that nobody knows are no error here: those at the top are kept, those further down
-    /// are dropped. A strict reader asks [`VmcpConfig::unknown_members_of_yaml`] as well.
+    /// Reads a document. Members that nobody knows are no error here, they are kept. A strict reader asks
+    /// [`VmcpConfig::unknown_members_of_yaml`] as well.
     pub fn from_yaml(text: &str) -> Result<Self, VmcpYamlError> {
         read(text)
     }
 
-    /// The members at the top of the document that nobody knows.
-    pub fn unknown_members(&self) -> Vec<String> {
-        self.other.keys().cloned().collect()
+    /// The members of the document that nobody knows, at any depth, as paths such as `aggregation.tools[0].fliter`.
+    pub fn unknown_members(&self) -> Result<Vec<String>, VmcpYamlError> {
+        let document = serde_json::to_value(self).map_err(|error| VmcpYamlError::Write(error.to_string()))?;
+        Ok(unknown_members_of(&document))
     }
 
-    /// The members of a YAML document that nobody knows, at any depth, as paths such as
-    /// `aggregation.tools[0].fliter`.
+    /// The same for a YAML document, whether or not it can be read as a configuration.
     pub fn unknown_members_of_yaml(text: &str) -> Result<Vec<String>, VmcpYamlError> {
-        let document: Value = read(text)?;
-        let mut unknown = Vec::new();
-        collect_unknown(&document, &SCHEMA, "", &mut unknown);
-        Ok(unknown)
+        Ok(unknown_members_of(&read(text)?))
     }
+}
+
+fn unknown_members_of(document: &Value) -> Vec<String> {
+    let mut unknown = Vec::new();
+    collect_unknown(document, &SCHEMA, "", &mut unknown);
+    unknown
 }
 
 fn read<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, VmcpYamlError> {
@@ -93,7 +96,9 @@ fn normalise_durations(value: &mut Value, schema: &Value) {
     }
 }
 
-/// In the file a period is `{duration: 1m0s}`, in the API it is `1m0s`.
+/// The member that holds a period in the file: `{duration: 1m0s}`. In the API it is `1m0s`.
+const DURATION: &str = "duration";
+
 fn nest_refill_periods(limits: &mut Map<String, Value>) {
     nest_in_buckets(limits);
     if let Some(Value::Array(tools)) = limits.get_mut("tools") {
@@ -106,17 +111,24 @@ fn nest_in_buckets(limits: &mut Map<String, Value>) {
         let Some(period) = limits.get_mut(bucket).and_then(|bucket| bucket.get_mut("refillPeriod")) else {
             continue;
         };
-        let parsed = period.as_str().and_then(|text| duration::parse(text).ok());
-        let text = parsed.map_or_else(|| period.take(), |parsed| duration::format(parsed).into());
-        *period = json!({ "duration": text });
+        if !period.is_object() {
+            *period = json!({ DURATION: period.take() });
+        }
+        if let Ok(parsed) = duration::parse(period[DURATION].as_str().unwrap_or_default()) {
+            period[DURATION] = duration::format(parsed).into();
+        }
     }
 }
 
 fn collect_unknown(value: &Value, schema: &Value, path: &str, unknown: &mut Vec<String>) {
     match value {
-        // What is raw, and what is no object in the first place (a nested period), has no members to know.
-        Value::Object(_) if schema[PRESERVE_UNKNOWN] == true || schema["type"] != "object" => {}
-        Value::Object(members) => {
+        // What is raw has no members to know.
+        Value::Object(_) if schema[PRESERVE_UNKNOWN] == true => {}
+        // A period, which is a text in the schema.
+        Value::Object(members) if schema["type"] == "string" => {
+            unknown.extend(members.keys().filter(|name| *name != DURATION).map(|name| format!("{path}.{name}")));
+        }
+        Value::Object(members) if schema["type"] == "object" => {
             for (name, member) in members {
                 let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
                 match member_schema(schema, name) {

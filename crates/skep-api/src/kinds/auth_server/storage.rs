@@ -6,6 +6,7 @@ use smart_default::SmartDefault;
 
 use crate::duration::DurationText;
 use crate::kinds::references::SecretKeyRef;
+use crate::names::auth_server::DEFAULT_SENTINEL_PORT;
 
 /// Where clients, sessions and upstream tokens are kept. Several replicas need a shared store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -36,8 +37,6 @@ pub const DEFAULT_DIAL_TIMEOUT: &str = "5s";
 pub const DEFAULT_READ_TIMEOUT: &str = "3s";
 /// How long sending a command to Redis may take when nothing is said.
 pub const DEFAULT_WRITE_TIMEOUT: &str = "3s";
-/// The port of Redis Sentinel when none is given.
-pub const DEFAULT_SENTINEL_PORT: i32 = 26379;
 
 /// A Redis server, a Redis cluster, or Redis behind Sentinel.
 #[derive(Clone, Debug, SmartDefault, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::user_info::UserInfo;
 use crate::kinds::references::SecretKeyRef;
+use crate::sensitive::Sensitive;
 
 /// An identity provider that speaks plain OAuth 2.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -99,7 +100,7 @@ pub struct ClientRegistration {
     /// A signed statement about this software that the provider is told.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 16384))]
-    pub software_statement: Option<String>,
+    pub software_statement: Option<Sensitive>,
 }
 
 /// Where a token response says who the user is. Paths go through nested objects with dots; `@upstreamjwt` as a

@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::sensitive::Sensitive;
+
 /// An endpoint that says who the user of an access token is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UserInfo {
     /// Headers to add to the request. They win over those that are sent anyway.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub additional_headers: BTreeMap<String, String>,
+    pub additional_headers: BTreeMap<String, Sensitive>,
     /// The address of the endpoint.
     #[schemars(regex(pattern = r"^https?://.*$"))]
     pub endpoint_url: String,
