@@ -2,20 +2,26 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
+use std::fmt::Debug;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use skep_api::config::document::{Part, read};
 use skep_api::config::run_config::middleware::{
     AuditParameters, AuthParameters, AuthorizationParameters, AwsStsParameters, BodyLimitParameters,
     HeaderForwardParameters, MiddlewareConfig, MiddlewareType, NoParameters, OriginParameters, RateLimitParameters,
     TelemetryParameters, TokenExchangeParameters, ToolFilterParameters, UpstreamSwapParameters, WebhookParameters,
 };
-use skep_api::config::run_config::{AuthzType, RunConfig};
+use skep_api::config::run_config::{AuthzConfig, AuthzType, RunConfig};
+
+#[path = "run_config/objects.rs"]
+mod objects;
+#[path = "run_config/words.rs"]
+mod words;
 
 fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/run_config")
@@ -28,7 +34,8 @@ fn document(path: &Path) -> Value {
 /// Every document, with its file name, in the order of the names.
 fn documents() -> Vec<(String, Value)> {
     let entries = fs::read_dir(directory()).unwrap().map(|entry| entry.unwrap().path());
-    let mut paths: Vec<_> = entries.filter(|path| path.is_file()).collect();
+    let mut paths: Vec<_> =
+        entries.filter(|path| path.extension().is_some_and(|extension| extension == "json")).collect();
     paths.sort();
     assert!(!paths.is_empty(), "no documents");
     paths.iter().map(|path| (path.file_stem().unwrap().to_string_lossy().into_owned(), document(path))).collect()
@@ -47,12 +54,24 @@ fn documents_are_rewritten_without_loss() {
     }
 }
 
-/// A member whose name is misspelled in the types would survive as an unknown one; this finds it.
+/// Whether all members are declared, at every level. A member whose name is misspelled in the types survives as an
+/// undeclared one, which `Debug` shows.
+fn is_known(object: &impl Debug) -> bool {
+    !format!("{object:?}").contains("other: {")
+}
+
 #[test]
 fn every_member_of_the_documents_is_known() {
     for (name, document) in documents() {
-        let text = format!("{:?}", read::<RunConfig>(document).unwrap());
-        assert!(!text.contains("other: {"), "{name}: {text}");
+        let config: RunConfig = read(document).unwrap();
+        assert!(is_known(&config), "{name}: {config:?}");
+    }
+}
+
+#[test]
+fn an_unknown_member_is_noticed_at_every_level() {
+    for document in [json!({ "x": 1 }), json!({ "scaling_config": { "session_redis": { "x": 1 } } })] {
+        assert!(!is_known(&read::<RunConfig>(document).unwrap()));
     }
 }
 
@@ -77,8 +96,11 @@ fn every_member_is_in_a_document() {
     }
 }
 
-fn view<T: Part + Serialize>(step: &MiddlewareConfig) -> Value {
-    serde_json::to_value(step.read_parameters::<T>().unwrap()).unwrap()
+/// The parameters as they are written again, all of them known.
+fn view<T: Part + Serialize + Debug>(step: &MiddlewareConfig) -> Value {
+    let parameters = step.read_parameters::<T>().unwrap();
+    assert!(is_known(&parameters), "{}: {parameters:?}", step.type_);
+    serde_json::to_value(parameters).unwrap()
 }
 
 #[test]
@@ -109,16 +131,26 @@ fn the_parameters_of_known_steps_can_be_viewed_without_loss() {
     }
 }
 
+/// The authorization documents of a RunConfig: at the top and in the chain.
+fn authorization_documents(config: &RunConfig) -> Vec<AuthzConfig> {
+    let steps = config.middleware_configs.iter().filter(|step| step.type_ == MiddlewareType::Authorization);
+    let in_chain = steps.filter_map(|step| step.read_parameters::<AuthorizationParameters>().unwrap().config_data);
+    config.authz_config.clone().into_iter().chain(in_chain).collect()
+}
+
 #[test]
 fn the_sections_of_authorizers_can_be_viewed_without_loss() {
     for (name, document) in documents() {
-        let Some(authz) = read::<RunConfig>(document).unwrap().authz_config else { continue };
-        let (section, viewed) = match authz.authorizer() {
-            AuthzType::Cedar => ("cedar", serde_json::to_value(authz.cedar().unwrap()).unwrap()),
-            AuthzType::Http => ("pdp", serde_json::to_value(authz.http().unwrap()).unwrap()),
-            AuthzType::Other(other) => panic!("{name}: {other}"),
-        };
-        assert_eq!(viewed, authz.0[section], "{name}");
+        for authz in authorization_documents(&read(document).unwrap()) {
+            let (cedar, http) = (authz.cedar().unwrap(), authz.http().unwrap());
+            assert!(is_known(&cedar) && is_known(&http), "{name}: {cedar:?} {http:?}");
+            let (section, viewed) = match authz.authorizer() {
+                AuthzType::Cedar => ("cedar", serde_json::to_value(cedar).unwrap()),
+                AuthzType::Http => ("pdp", serde_json::to_value(http).unwrap()),
+                AuthzType::Other(other) => panic!("{name}: {other}"),
+            };
+            assert_eq!(viewed, authz.0[section], "{name}");
+        }
     }
 }
 

@@ -213,6 +213,12 @@ macro_rules! object {
             pub other: $crate::raw::RawObject,
         }
 
+        #[allow(dead_code, reason = "for tests")]
+        impl $name {
+            /// The declared members, by their names on the wire.
+            $visibility const MEMBERS: &[&str] = &[$( $crate::config::document::wire!($member $($wire)?) ),*];
+        }
+
         impl $crate::config::document::Part for $name {
             fn from_value(value: serde_json::Value) -> Result<Self, $crate::config::document::Misfit> {
                 #[allow(unused_mut, reason = "an object without members takes none")]
