@@ -150,7 +150,7 @@ fn build(module: &Path, package: &str, output: &Path, release: &str) -> anyhow::
 
 /// What builds that were killed have left. A build that still runs has written something within the last hour.
 fn remove_abandoned(cache: &Path) {
-    let an_hour = std::time::Duration::from_secs(3600);
+    let an_hour = std::time::Duration::from_hours(1);
     for entry in fs::read_dir(cache).into_iter().flatten().flatten() {
         let is_unfinished = entry.file_name().to_string_lossy().starts_with(UNFINISHED_PREFIX);
         let age = entry.metadata().and_then(|found| found.modified()).ok().and_then(|time| time.elapsed().ok());
