@@ -1,0 +1,140 @@
+//! What is known of `metadata`, at the root of an object and in embedded objects: which members there are and what
+//! they hold.
+
+use serde_json::Value;
+
+use super::{Schema, path};
+use crate::go_text;
+
+const MEMBERS: [&str; 15] = [
+    "annotations",
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "finalizers",
+    "generateName",
+    "generation",
+    "labels",
+    "managedFields",
+    "name",
+    "namespace",
+    "ownerReferences",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
+
+const OWNER_MEMBERS: [&str; 6] = ["apiVersion", "blockOwnerDeletion", "controller", "kind", "name", "uid"];
+
+const MANAGED_FIELDS_MEMBERS: [&str; 7] =
+    ["apiVersion", "fieldsType", "fieldsV1", "manager", "operation", "subresource", "time"];
+
+/// Removes unknown members of a `metadata` and notes their paths.
+pub(super) fn prune(metadata: &mut Value, path: &str, unknown: &mut Vec<String>) {
+    keep(metadata, &MEMBERS, path, unknown);
+    for (list, members) in [("ownerReferences", &OWNER_MEMBERS[..]), ("managedFields", &MANAGED_FIELDS_MEMBERS[..])] {
+        let items = metadata.get_mut(list).and_then(Value::as_array_mut);
+        for (index, item) in items.into_iter().flatten().enumerate() {
+            keep(item, members, &path::item(&path::member(path, list), index), unknown);
+        }
+    }
+}
+
+fn keep(value: &mut Value, members: &[&str], path: &str, unknown: &mut Vec<String>) {
+    if let Value::Object(found) = value {
+        found.retain(|name, _| {
+            let known = members.contains(&name.as_str());
+            if !known {
+                unknown.push(path::member(path, name));
+            }
+            known
+        });
+    }
+}
+
+/// Why an object cannot be read although it is JSON: `metadata`, `apiVersion` or `kind` of the wrong type, at the root
+/// or in an embedded object. The request is bad then, before any validation.
+pub fn unreadable(schema: &Schema, object: &Value) -> Option<String> {
+    if let Some(problem) = object.get("metadata").and_then(misfit) {
+        return Some(problem);
+    }
+    unreadable_inside(schema, object, "")
+}
+
+fn unreadable_inside(schema: &Schema, value: &Value, path: &str) -> Option<String> {
+    match value {
+        Value::Object(members) => members.iter().find_map(|(name, member)| {
+            let path = path::member(path, name);
+            if schema.embedded_resource {
+                match name.as_str() {
+                    "apiVersion" | "kind" if !member.is_string() => {
+                        return Some(format!("{path}: Invalid value: {}: must be a string", go_text::json(member)));
+                    }
+                    "metadata" => {
+                        return misfit(member)
+                            .map(|problem| format!("{path}: Invalid value: {}: {problem}", go_text::json(member)));
+                    }
+                    _ => {}
+                }
+            }
+            unreadable_inside(schema.member(name)?, member, &path)
+        }),
+        Value::Array(items) => {
+            let schema = schema.items.as_ref()?;
+            items.iter().enumerate().find_map(|(index, item)| unreadable_inside(schema, item, &path::item(path, index)))
+        }
+        _ => None,
+    }
+}
+
+/// What is wrong with the types inside a `metadata`.
+fn misfit(metadata: &Value) -> Option<String> {
+    let members = match metadata {
+        Value::Object(members) => members,
+        Value::Null => return None,
+        other => return Some(format!("json: cannot unmarshal {} into Go value of type v1.ObjectMeta", noun(other))),
+    };
+    members.iter().find_map(|(name, member)| {
+        let wrong = |value: &Value, type_: &str| {
+            format!("json: cannot unmarshal {} into Go struct field ObjectMeta.{name} of type {type_}", noun(value))
+        };
+        match name.as_str() {
+            "name" | "generateName" | "namespace" | "selfLink" | "resourceVersion" => {
+                (!member.is_string() && !member.is_null()).then(|| wrong(member, "string"))
+            }
+            "uid" => (!member.is_string() && !member.is_null()).then(|| wrong(member, "types.UID")),
+            "generation" | "deletionGracePeriodSeconds" => {
+                (!member.is_i64() && !member.is_null()).then(|| wrong(member, "int64"))
+            }
+            "labels" | "annotations" => match member {
+                Value::Object(entries) => entries
+                    .values()
+                    .find(|value| !value.is_string() && !value.is_null())
+                    .map(|value| wrong(value, "string")),
+                Value::Null => None,
+                other => Some(wrong(other, "map[string]string")),
+            },
+            "finalizers" => match member {
+                Value::Array(items) => items
+                    .iter()
+                    .find(|value| !value.is_string() && !value.is_null())
+                    .map(|value| wrong(value, "string")),
+                Value::Null => None,
+                other => Some(wrong(other, "[]string")),
+            },
+            _ => None,
+        }
+    })
+}
+
+/// The type of a value in the words of Go's decoder.
+fn noun(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}

@@ -1,0 +1,103 @@
+//! What is said when a rule is broken, or cannot be evaluated.
+
+use kube_cel::cel::{ExecutionError, Value as Cel};
+use serde_json::Value;
+
+use super::super::{Rule, Schema, path};
+use crate::status::{FieldError, Problem};
+
+/// The error of a rule that an object breaks. Only single values are shown.
+pub(super) fn broken(rule: &Rule, schema: &Schema, value: &Value, at: &str, message: String) -> FieldError {
+    let field = field(schema, at, rule.field_path.as_deref().unwrap_or_default());
+    let shown = !value.is_object() && !value.is_array();
+    match rule.reason.as_deref() {
+        Some("FieldValueRequired") => FieldError::required(field, message),
+        Some("FieldValueForbidden") => FieldError::forbidden(field, message),
+        Some("FieldValueDuplicate") if shown => FieldError::duplicate(field, value.clone()),
+        Some("FieldValueDuplicate") => FieldError::new(field, Problem::DuplicateHidden, ""),
+        _ if shown => FieldError::invalid(field, value.clone(), message),
+        _ => FieldError::new(field, Problem::InvalidHidden, message),
+    }
+}
+
+/// The error of a rule that could not be evaluated.
+pub(super) fn failed(rule: &Rule, schema: &Schema, at: &str, problem: &str) -> FieldError {
+    let named = rule.message.as_deref().filter(|message| !message.is_empty()).unwrap_or(&rule.rule).trim();
+    let detail = if problem.starts_with("no such overload") {
+        format!(
+            "'{problem}': call arguments did not match a supported operator, function or macro signature for rule: \
+             {named}"
+        )
+    } else {
+        format!("{problem} evaluating rule: {named}")
+    };
+    let type_ = schema.type_.filter(|_| !schema.int_or_string).map(super::super::Type::name).unwrap_or_default();
+    FieldError::invalid(at, type_, detail)
+}
+
+/// What the server calls an error of evaluation.
+pub(super) fn words(error: &ExecutionError) -> String {
+    match error {
+        ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
+        ExecutionError::IndexOutOfBounds(Cel::Int(index)) => format!("index out of bounds: {index}"),
+        ExecutionError::IndexOutOfBounds(_) => "index out of bounds".to_owned(),
+        ExecutionError::DivisionByZero(_) => "division by zero".to_owned(),
+        ExecutionError::RemainderByZero(_) => "modulus by zero".to_owned(),
+        ExecutionError::Overflow(_, Cel::UInt(_), _) => "unsigned integer overflow".to_owned(),
+        ExecutionError::Overflow(..) => "integer overflow".to_owned(),
+        ExecutionError::UndeclaredReference(name) => format!("undeclared reference to '{name}'"),
+        ExecutionError::FunctionError { function, message } => function_words(function, message),
+        _ => "no such overload".to_owned(),
+    }
+}
+
+fn function_words(function: &str, message: &str) -> String {
+    match function {
+        "int" | "uint" | "double" if message.contains("parse error") => {
+            format!("type conversion error from 'string' to '{function}'")
+        }
+        "quantity" => {
+            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'".to_owned()
+        }
+        _ => message.to_owned(),
+    }
+}
+
+/// The field that a rule names, seen from the place where it stands: `.spec.name` or `['name']`.
+fn field(schema: &Schema, at: &str, field_path: &str) -> String {
+    let mut field = at.to_owned();
+    let mut schema = Some(schema);
+    for name in steps(field_path).unwrap_or_default() {
+        let property = schema.and_then(|schema| schema.properties.get(&name));
+        if property.is_some() {
+            path::push_member(&mut field, &name);
+        } else {
+            field = path::entry(&field, &name);
+        }
+        schema =
+            property.or_else(|| schema.and_then(|schema| schema.additional_properties.as_ref())).map(AsRef::as_ref);
+    }
+    field
+}
+
+/// The names in a field path. Nothing when it is none.
+pub(crate) fn steps(field_path: &str) -> Option<Vec<String>> {
+    let mut steps = Vec::new();
+    let mut rest = field_path;
+    while !rest.is_empty() {
+        if let Some(quoted) = rest.strip_prefix("['") {
+            let (name, after) = quoted.split_once("']")?;
+            steps.push(name.replace("\\'", "'"));
+            rest = after;
+        } else {
+            let after = rest.strip_prefix('.')?;
+            let end = after.find(['.', '[']).unwrap_or(after.len());
+            if end == 0 {
+                return None;
+            }
+            steps.push(after[..end].to_owned());
+            rest = &after[end..];
+        }
+    }
+    Some(steps)
+}

@@ -1,0 +1,194 @@
+use serde_json::json;
+
+use super::*;
+
+fn rules(schema: &Value) -> (Schema, CompiledRules) {
+    let schema = Schema::read(schema);
+    let rules = CompiledRules::compile(&schema);
+    (schema, rules)
+}
+
+fn told(errors: &[FieldError]) -> Vec<String> {
+    errors.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn rules_can_be_shared_between_threads() {
+    fn shared<T: Send + Sync>() {}
+    shared::<CompiledRules>();
+}
+
+/// Each line was tried on the real server.
+#[test]
+fn refusals_are_told_in_the_words_of_the_real_server() {
+    let numbers = |rules: Value| {
+        json!({ "type": "object", "properties": { "o": { "type": "object", "x-kubernetes-validations": rules,
+            "properties": { "a": { "type": "integer" }, "b": { "type": "integer" },
+                "arr": { "type": "array", "items": { "type": "string" } },
+                "mm": { "type": "object", "additionalProperties": { "type": "string" } } } } } })
+    };
+    let object = json!({ "o": { "a": 8, "b": 1, "arr": ["a"], "mm": { "re": "(x", "long": "9999999999999999h" } } });
+    for (rule, expected) in [
+        (json!({ "rule": "self.a < self.b", "message": " trimmed " }), "o: Invalid value: trimmed"),
+        (json!({ "rule": "self.a < self.b" }), "o: Invalid value: failed rule: self.a < self.b"),
+        (json!({ "rule": "self.a != 8", "reason": "FieldValueForbidden", "message": "no" }), "o: Forbidden: no"),
+        (json!({ "rule": "self.a != 8", "reason": "FieldValueRequired", "message": "no" }), "o: Required value: no"),
+        (json!({ "rule": "self.a != 8", "reason": "FieldValueDuplicate", "message": "no" }), "o: Duplicate value"),
+        (json!({ "rule": "self.a != 8", "fieldPath": ".a", "message": "no" }), "o.a: Invalid value: no"),
+        (json!({ "rule": "self.a != 8", "fieldPath": ".mm.k", "message": "no" }), "o.mm[k]: Invalid value: no"),
+        (json!({ "rule": "self.a != 8", "fieldPath": ".mm['k.x']", "message": "no" }), "o.mm[k.x]: Invalid value: no"),
+        (
+            json!({ "rule": "self.arr[3] == 'x'" }),
+            "o: Invalid value: \"object\": index out of bounds: 3 evaluating rule: self.arr[3] == 'x'",
+        ),
+        (
+            json!({ "rule": "self.mm['zz'] == 'x'", "message": "some message" }),
+            "o: Invalid value: \"object\": no such key: zz evaluating rule: some message",
+        ),
+        (
+            json!({ "rule": "1 / (self.a - 8) == 1", "message": "m" }),
+            "o: Invalid value: \"object\": division by zero evaluating rule: m",
+        ),
+        (
+            json!({ "rule": "1 % (self.a - 8) == 1", "message": "m" }),
+            "o: Invalid value: \"object\": modulus by zero evaluating rule: m",
+        ),
+        (
+            json!({ "rule": "self.a + 9223372036854775807 > 1", "message": "m" }),
+            "o: Invalid value: \"object\": integer overflow evaluating rule: m",
+        ),
+        (
+            json!({ "rule": "duration(self.mm['long']) > duration('1s')", "message": "m" }),
+            "o: Invalid value: \"object\": type conversion error from 'string' to 'google.protobuf.Duration' \
+             evaluating rule: m",
+        ),
+        (
+            json!({ "rule": "timestamp(self.mm['re']) > timestamp('2026-01-01T00:00:00Z')", "message": "m" }),
+            "o: Invalid value: \"object\": type conversion error from 'string' to 'google.protobuf.Timestamp' \
+             evaluating rule: m",
+        ),
+        (
+            json!({ "rule": "'a'.matches(self.mm['re'])", "message": "m" }),
+            "o: Invalid value: \"object\": error parsing regexp: missing closing ): `(x` evaluating rule: m",
+        ),
+        (
+            json!({ "rule": "int(self.mm['re']) == 1", "message": "m" }),
+            "o: Invalid value: \"object\": type conversion error from 'string' to 'int' evaluating rule: m",
+        ),
+        (
+            json!({ "rule": "self.a != 8", "messageExpression": "'line\\nbreak'", "message": "fallback" }),
+            "o: Invalid value: fallback",
+        ),
+        (json!({ "rule": "self.a != 8", "messageExpression": "'a is ' + string(self.a)" }), "o: Invalid value: a is 8"),
+    ] {
+        let (schema, rules) = rules(&numbers(json!([rule])));
+        assert_eq!(told(&rules.check(&schema, &object, None)), [expected], "{rule}");
+    }
+}
+
+#[test]
+fn single_values_are_shown_and_entries_named_by_key() {
+    let (schema, rules) = rules(&json!({ "type": "object", "properties": {
+        "m": { "type": "object", "additionalProperties": { "type": "string",
+            "x-kubernetes-validations": [{ "rule": "self != 'bad'", "message": "bad value" }] } },
+        "n": { "type": "number", "x-kubernetes-validations": [{ "rule": "self < 2.0" }] },
+        "ios": { "x-kubernetes-int-or-string": true, "x-kubernetes-validations": [
+            { "rule": "type(self) == string ? self.endsWith('%') : self > 3" },
+            { "rule": "self + 1 > 3", "message": "plus" }] },
+        "nu": { "type": "string", "nullable": true, "x-kubernetes-validations": [{ "rule": "self != 'x'" }] },
+        "s": { "type": "string", "x-kubernetes-validations": [{ "rule": "size(self) == 2" }] },
+    } }));
+    let check = |object: Value| told(&rules.check(&schema, &object, None));
+    assert_eq!(check(json!({ "m": { "b.c/d": "bad" } })), [r#"m[b.c/d]: Invalid value: "bad": bad value"#]);
+    assert_eq!(check(json!({ "n": 3 })), ["n: Invalid value: 3: failed rule: self < 2.0"]);
+    assert_eq!(check(json!({ "nu": null, "s": "éé" })), [""; 0]);
+    assert_eq!(
+        check(json!({ "ios": "5%" })),
+        [
+            "ios: Invalid value: \"\": 'no such overload': call arguments did not match a supported operator, function or \
+          macro signature for rule: plus"
+        ]
+    );
+    assert_eq!(check(json!({ "ios": 5 })), [""; 0]);
+}
+
+#[test]
+fn rules_about_the_change_see_what_was_before() {
+    let (schema, rules) = rules(&json!({ "type": "object", "properties": {
+        "imm": { "type": "string", "x-kubernetes-validations": [{ "rule": "self == oldSelf", "message": "immutable" }] },
+        "opt": { "type": "string", "x-kubernetes-validations": [{
+            "rule": "oldSelf.hasValue() ? oldSelf.value() == self : self == 'x'",
+            "message": "opt", "optionalOldSelf": true }] },
+        "ml": { "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"],
+            "items": { "type": "object", "properties": { "k": { "type": "string" },
+                "v": { "type": "string", "x-kubernetes-validations": [{ "rule": "self == oldSelf" }] } } } },
+        "plain": { "type": "string", "x-kubernetes-validations": [{ "rule": "self == 'x'" }] },
+        "broken": { "type": "integer", "x-kubernetes-validations": [{ "rule": "1 / (self - self) == 1" }] },
+    } }));
+    let check = |old: Value, new: Value| told(&rules.check(&schema, &new, Some(&old)));
+    assert_eq!(check(json!({ "imm": "a" }), json!({ "imm": "b" })), [r#"imm: Invalid value: "b": immutable"#]);
+    assert_eq!(check(json!({ "imm": "a" }), json!({})), [""; 0]);
+    assert_eq!(check(json!({}), json!({ "imm": "a" })), [""; 0]);
+    assert_eq!(check(json!({ "opt": "x" }), json!({ "opt": "y" })), [r#"opt: Invalid value: "y": opt"#]);
+    assert_eq!(check(json!({}), json!({ "opt": "y" })), [r#"opt: Invalid value: "y": opt"#]);
+    assert_eq!(
+        check(
+            json!({ "ml": [{ "k": "a", "v": "1" }, { "k": "b", "v": "2" }] }),
+            json!({ "ml": [{ "k": "b", "v": "2" }, { "k": "a", "v": "x" }, { "k": "c", "v": "n" }] })
+        ),
+        [r#"ml[1].v: Invalid value: "x": failed rule: self == oldSelf"#]
+    );
+    // Unchanged and wrong is tolerated; unchanged and impossible to tell is not.
+    assert_eq!(check(json!({ "plain": "q" }), json!({ "plain": "q" })), [""; 0]);
+    assert_eq!(check(json!({ "broken": 1 }), json!({ "broken": 1 })).len(), 1);
+}
+
+#[test]
+fn a_whole_object_shows_its_name_and_nothing_else_of_its_metadata() {
+    let (schema, rules) = rules(&json!({ "type": "object", "properties": { "a-b": { "type": "string" } },
+        "x-kubernetes-validations": [
+            { "rule": "self.metadata.name != 'forbidden'", "message": "root rule" },
+            { "rule": "!has(self.metadata.labels) && !has(self.unknown)" },
+            { "rule": "!has(self.a__dash__b) || self.a__dash__b == 'x'", "message": "dash" }] }));
+    let object = json!({ "metadata": { "name": "forbidden", "labels": {} }, "unknown": 1, "a-b": "y" });
+    assert_eq!(
+        told(&rules.check(&schema, &object, None)),
+        ["<nil>: Invalid value: root rule", "<nil>: Invalid value: dash"]
+    );
+}
+
+#[test]
+fn rules_that_make_the_interpreter_panic_only_fail() {
+    let (schema, rules) = rules(&json!({ "type": "object", "properties": { "s": { "type": "string",
+        "x-kubernetes-validations": [{ "rule": "duration(self) + duration(self) > duration('1s')", "message": "m" }] } } }));
+    let errors = rules.check(&schema, &json!({ "s": "9223372036854775807ns" }), None);
+    assert!(errors.len() <= 1, "{errors:?}");
+}
+
+/// Expressions that would take more stack than there is are refused before they do.
+#[test]
+fn no_expression_exhausts_the_stack() {
+    let run = || {
+        for source in [
+            "(".repeat(50_000),
+            format!("{}true{}", "(".repeat(60), ")".repeat(60)),
+            format!("{}true", "!".repeat(80)),
+            "[".repeat(80),
+            "true?true:".repeat(80) + "true",
+            "!".repeat(50_000),
+            "-".repeat(50_000),
+            format!("self{}", ".a".repeat(3_000)),
+            format!("1{} > 1", "+1".repeat(3_000)),
+            format!("1{} > 1", "+1".repeat(150)),
+            format!("true{}", " && true".repeat(3_000)),
+            format!("true{}", " == true".repeat(3_000)),
+            format!("self{}", "[0]".repeat(3_000)),
+            format!("self{}", ".all(x, x".repeat(80)),
+        ] {
+            let schema = Schema::read(&json!({ "type": "object", "x-kubernetes-validations": [{ "rule": source }] }));
+            CompiledRules::compile(&schema).check(&schema, &json!({}), None);
+            compile_problem(&source, &schema, true, false, "bool");
+        }
+    };
+    std::thread::Builder::new().stack_size(2 << 20).spawn(run).unwrap().join().unwrap();
+}
