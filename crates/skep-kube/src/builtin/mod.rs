@@ -1,0 +1,33 @@
+//! What the server knows about the kinds that are always there: names, schemas, defaults, rules and table columns.
+//!
+//! Everything here is a pure function of objects; storing, allocating and serving is for others. A create runs
+//! [`default`], the admission functions, [`prepare_create`], [`validate_create`], [`allocate`] for services, then
+//! [`canonical`]; an update runs [`default`], [`prepare_update`], [`validate_update`], then [`canonical`].
+
+mod admission;
+mod allocate;
+mod canonical;
+mod default;
+mod event;
+mod facts;
+mod metadata;
+mod place;
+mod quantity;
+mod rows;
+mod schema;
+mod strategy;
+mod table;
+mod validate;
+
+pub use admission::{admit_node, admit_pod, admit_service_account, service_account_of};
+pub use allocate::{Allocations, Granted, allocate};
+pub use canonical::canonical;
+pub use default::default;
+pub use event::{event_from_core, event_to_core};
+pub use metadata::{validate_metadata, validate_metadata_update};
+pub use quantity::Quantity;
+pub use rows::{Column, columns, row};
+pub use schema::{definitions, schema};
+pub use strategy::{prepare_create, prepare_status_update, prepare_update, quality_of_service};
+pub use table::{Builtin, Subresource, find, find_plural, table};
+pub use validate::{name_rule, validate_create, validate_status_update, validate_update};

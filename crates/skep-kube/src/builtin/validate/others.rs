@@ -1,0 +1,222 @@
+//! The kinds with a few rules each.
+
+use std::collections::HashSet;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::super::place::{At, not_negative, one_of, struct_text};
+use super::super::{Builtin, Quantity};
+use crate::names::{
+    RANGE_FORM, address_range, config_map_key, dns1123_subdomain, finalizer_name, label_value, qualified_name,
+};
+use crate::status::{FieldError, Problem};
+
+/// One mebibyte.
+const DATA_BYTES: usize = 1024 * 1024;
+
+fn keys(root: &At<'_>, list: &str) -> Vec<FieldError> {
+    let place = root.member(list);
+    let refuse = |key: &str| {
+        let path = place.key(key);
+        let messages = config_map_key(key).into_iter();
+        messages.map(|message| FieldError::invalid(path.as_str(), key, message)).collect::<Vec<_>>()
+    };
+    root.entries(list).flat_map(|(key, _)| refuse(key)).collect()
+}
+
+pub(super) fn config_map(root: &At<'_>) -> Vec<FieldError> {
+    let mut errors = keys(root, "data");
+    let mut bytes = 0;
+    for (key, value) in root.entries("data") {
+        bytes += value.as_str().map_or(0, str::len);
+        if root.value["binaryData"].get(key).is_some() {
+            let path = root.member("data").key(key);
+            errors.push(FieldError::invalid(path, key, "duplicate of key present in binaryData"));
+        }
+    }
+    errors.extend(keys(root, "binaryData"));
+    bytes += root.entries("binaryData").map(|(_, value)| decoded_length(value.as_str())).sum::<usize>();
+    if bytes > DATA_BYTES {
+        errors.push(FieldError::too_long("", DATA_BYTES));
+    }
+    errors
+}
+
+fn decoded_length(text: Option<&str>) -> usize {
+    text.map_or(0, |text| text.len() / 4 * 3)
+}
+
+pub(super) fn secret(root: &At<'_>) -> Vec<FieldError> {
+    let mut errors = keys(root, "data");
+    let bytes: usize = root.entries("data").map(|(_, value)| decoded_length(value.as_str())).sum();
+    let data = root.member("data");
+    if bytes > DATA_BYTES {
+        errors.push(FieldError::too_long("data", DATA_BYTES));
+    }
+    let mut needs = |key: &str| {
+        let there = root.value["data"][key].as_str().is_some();
+        if !there {
+            errors.push(FieldError::required(data.key(key), ""));
+        }
+        there
+    };
+    match root.text("type") {
+        "kubernetes.io/service-account-token" => {
+            let name = "kubernetes.io/service-account.name";
+            let annotations = root.deep("metadata.annotations");
+            if annotations.text(name).is_empty() {
+                errors.push(FieldError::required(annotations.key(name), ""));
+            }
+        }
+        "kubernetes.io/tls" => {
+            needs("tls.crt");
+            needs("tls.key");
+        }
+        "kubernetes.io/basic-auth" => {
+            let either = ["username", "password"].iter().any(|key| root.value["data"][*key].is_string());
+            if !either {
+                needs("username");
+                needs("password");
+            }
+        }
+        "kubernetes.io/ssh-auth" => _ = needs("ssh-privatekey"),
+        kind @ ("kubernetes.io/dockerconfigjson" | "kubernetes.io/dockercfg") => {
+            let key = if kind.ends_with("json") { ".dockerconfigjson" } else { ".dockercfg" };
+            if needs(key) {
+                let text = STANDARD.decode(root.value["data"][key].as_str().unwrap_or_default()).unwrap_or_default();
+                if let Err(error) = serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(&text) {
+                    let path = data.key(key);
+                    errors.push(FieldError::invalid(path, "<secret contents redacted>", error.to_string()));
+                }
+            }
+        }
+        _ => {}
+    }
+    errors
+}
+
+pub(super) fn namespace(root: &At<'_>) -> Vec<FieldError> {
+    let list = root.deep("spec.finalizers");
+    let finalizers = root.member("spec").items("finalizers");
+    // The real server leaves the index out.
+    let refuse = |name: &str| -> Vec<FieldError> {
+        finalizer_name(name).iter().map(|message| list.invalid_as(name, message)).collect()
+    };
+    finalizers.iter().flat_map(|finalizer| refuse(finalizer.own_text())).collect()
+}
+
+pub(super) fn lease(root: &At<'_>) -> Vec<FieldError> {
+    let spec = root.member("spec");
+    let mut errors = Vec::new();
+    let duration = spec.member("leaseDurationSeconds");
+    if duration.value.as_i64().is_some_and(|seconds| seconds <= 0) {
+        errors.push(duration.invalid("must be greater than 0"));
+    }
+    errors.extend(not_negative(&spec.member("leaseTransitions")));
+    errors
+}
+
+/// New events have to be complete; those of the old kind get away with nearly anything.
+pub(super) fn event(root: &At<'_>, kind: &Builtin) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let new_face = kind.group == "events.k8s.io";
+    let time = root.member("eventTime");
+    let namespace = root.deep("metadata.namespace");
+    let about = if new_face { "regarding" } else { "involvedObject" };
+    if !time.is_set() {
+        if new_face {
+            errors.push(time.required(""));
+            let kind = root.member("type");
+            if !matches!(kind.own_text(), "Normal" | "Warning") {
+                errors.push(kind.invalid_as(kind.own_text(), &format!("has invalid value: {}", kind.own_text())));
+            }
+            return errors;
+        }
+        let there = root.member(about);
+        if !there.text("namespace").is_empty() && there.text("namespace") != namespace.own_text() {
+            let detail = "does not match event.namespace";
+            errors.push(there.member("namespace").invalid(detail));
+        }
+        return errors;
+    }
+    let component = if new_face { "reportingController" } else { "reportingComponent" };
+    let component = At { path: "reportingComponent".to_owned(), value: &root.value[component] };
+    if component.own_text().is_empty() {
+        errors.push(component.required(""));
+    }
+    errors.extend(component.each(qualified_name(component.own_text())));
+    for name in ["reportingInstance", "action", "reason"] {
+        if root.text(name).is_empty() {
+            errors.push(root.member(name).required(""));
+        }
+    }
+    errors
+}
+
+pub(super) fn claim(spec: &At<'_>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let modes = spec.items("accessModes");
+    let list = spec.member("accessModes");
+    if modes.is_empty() {
+        errors.push(list.required("at least 1 access mode is required"));
+    }
+    for mode in &modes {
+        let known = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
+        errors.extend(one_of(&At { path: list.path.clone(), value: mode.value }, &known));
+    }
+    let resources = spec.member("resources");
+    let storage = &resources.value["requests"]["storage"];
+    match storage.as_str().and_then(Quantity::parse) {
+        None => errors.push(FieldError::required(resources.key("storage"), "")),
+        Some(size) if size.is_negative() || size.is_zero() => {
+            errors.push(FieldError::invalid(resources.key("storage"), storage.clone(), "must be greater than zero"));
+        }
+        Some(_) => {}
+    }
+    let class = spec.member("storageClassName");
+    if !class.own_text().is_empty() {
+        errors.extend(class.each(dns1123_subdomain(class.own_text())));
+    }
+    errors.extend(one_of(&spec.member("volumeMode"), &["Block", "Filesystem"]));
+    if spec.has("selector") {
+        errors.extend(spec.member("selector").selector());
+    }
+    errors
+}
+
+pub(super) fn node(root: &At<'_>) -> Vec<FieldError> {
+    let spec = root.member("spec");
+    let mut errors = Vec::new();
+    let mut seen = HashSet::new();
+    for (index, taint) in spec.items("taints").into_iter().enumerate() {
+        // Taints were annotations once, and the real server still says so.
+        let taint = At { path: format!("metadata.taints[{index}]"), value: taint.value };
+        let key = taint.member("key");
+        errors.extend(key.each(qualified_name(key.own_text())));
+        let value = taint.member("value");
+        errors.extend(value.each(label_value(value.own_text())));
+        let effect = taint.member("effect");
+        match effect.own_text() {
+            "NoSchedule" | "PreferNoSchedule" | "NoExecute" => {}
+            "" => errors.push(effect.required("")),
+            _ => errors.push(effect.unsupported(&["NoSchedule", "PreferNoSchedule", "NoExecute"])),
+        }
+        if !seen.insert((key.own_text(), effect.own_text())) {
+            let text = struct_text(&[
+                ("Key", key.value.to_string()),
+                ("Value", format!("{:?}", value.own_text())),
+                ("Effect", effect.value.to_string()),
+                ("TimeAdded", taint.value["timeAdded"].to_string()),
+            ]);
+            let detail = "taints must be unique by key and effect pair";
+            errors.push(FieldError::new(taint.path.as_str(), Problem::DuplicateStruct(text), detail));
+        }
+    }
+    for range in spec.items("podCIDRs") {
+        if address_range(range.own_text()).is_none() {
+            errors.push(range.invalid(RANGE_FORM));
+        }
+    }
+    errors
+}

@@ -1,0 +1,188 @@
+//! Volumes of pods.
+
+use serde_json::Value;
+
+use super::super::place::At;
+use super::container::{Volumes, field_path, relative_path_problem};
+use crate::names::dns1123_label;
+use crate::status::FieldError;
+
+const HOST_PATH_TYPES: [&str; 8] =
+    ["", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"];
+const FILE_FIELDS: [&str; 5] =
+    ["metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid"];
+/// Ten minutes.
+const SHORTEST_TOKEN: i64 = 600;
+
+/// Checks the volumes of a pod, and gives back those that are in order.
+pub(super) fn volumes<'a>(spec: &At<'a>, errors: &mut Vec<FieldError>) -> Volumes<'a> {
+    let mut good = Volumes::new();
+    for volume in spec.items("volumes") {
+        let mut found = source(&volume);
+        let name = volume.member("name");
+        if name.own_text().is_empty() {
+            found.push(name.required(""));
+        } else {
+            found.extend(name.each(dns1123_label(name.own_text())));
+        }
+        if found.is_empty() && good.contains_key(name.own_text()) {
+            found.push(name.duplicate());
+        }
+        if found.is_empty() {
+            good.insert(name.own_text(), volume.value);
+        }
+        errors.extend(found);
+    }
+    good
+}
+
+/// The sources in the order in which the real server looks at them.
+const SOURCES: [&str; 9] = [
+    "emptyDir",
+    "hostPath",
+    "secret",
+    "nfs",
+    "persistentVolumeClaim",
+    "downwardAPI",
+    "configMap",
+    "projected",
+    "ephemeral",
+];
+
+fn source(volume: &At<'_>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let mut count = 0;
+    for kind in SOURCES {
+        let source = volume.member(kind);
+        if !source.is_set() {
+            continue;
+        }
+        count += 1;
+        if count > 1 {
+            errors.push(source.forbidden("may not specify more than 1 volume type"));
+            continue;
+        }
+        match kind {
+            "hostPath" => errors.extend(host_path(&source)),
+            "secret" => errors.extend(files(&source, "secretName")),
+            "configMap" => errors.extend(files(&source, "name")),
+            "persistentVolumeClaim" => errors.extend(needs(&source, "claimName")),
+            "nfs" => {
+                errors.extend(needs(&source, "server"));
+                errors.extend(needs(&source, "path"));
+            }
+            "downwardAPI" => {
+                errors.extend(mode(&source));
+                errors.extend(downward(&source, &source));
+            }
+            "projected" => errors.extend(projected(&source)),
+            _ => {}
+        }
+    }
+    let known = |name: &String| name == "name" || SOURCES.contains(&name.as_str());
+    let others =
+        volume.value.as_object().into_iter().flatten().filter(|(name, value)| !known(name) && value.is_object());
+    if count == 0 && others.count() == 0 {
+        errors.push(volume.required("must specify a volume type"));
+    }
+    errors
+}
+
+fn needs(source: &At<'_>, name: &str) -> Option<FieldError> {
+    source.text(name).is_empty().then(|| source.member(name).required(""))
+}
+
+fn host_path(source: &At<'_>) -> Vec<FieldError> {
+    let mut errors: Vec<FieldError> = needs(source, "path").into_iter().collect();
+    if source.text("path").split('/').any(|part| part == "..") {
+        errors.push(source.member("path").invalid("must not contain '..'"));
+    }
+    let kind = source.member("type");
+    if !HOST_PATH_TYPES.contains(&kind.own_text()) {
+        errors.push(kind.unsupported(&HOST_PATH_TYPES));
+    }
+    errors
+}
+
+fn mode(source: &At<'_>) -> Option<FieldError> {
+    let place = source.member("defaultMode");
+    wrong_mode(place.value).then(|| place.invalid("must be a number between 0 and 0777 (octal), both inclusive"))
+}
+
+fn wrong_mode(value: &Value) -> bool {
+    value.as_i64().is_some_and(|mode| !(0..=0o777).contains(&mode))
+}
+
+fn files(source: &At<'_>, name: &str) -> Vec<FieldError> {
+    let mut errors: Vec<FieldError> = needs(source, name).into_iter().collect();
+    errors.extend(mode(source));
+    for item in source.items("items") {
+        errors.extend(needs(&item, "key"));
+        errors.extend(file_path(&item.member("path")));
+        let mode = item.member("mode");
+        if wrong_mode(mode.value) {
+            errors.push(mode.invalid("must be a number between 0 and 0777 (octal), both inclusive"));
+        }
+    }
+    errors
+}
+
+fn file_path(path: &At<'_>) -> Option<FieldError> {
+    if path.own_text().is_empty() {
+        return Some(path.required(""));
+    }
+    if let Some(problem) = relative_path_problem(path.own_text()) {
+        return Some(path.invalid(problem));
+    }
+    path.own_text().starts_with("..").then(|| path.invalid("must not start with '..'"))
+}
+
+/// Errors name the source: the real server leaves the items out.
+fn downward(list: &At<'_>, shown: &At<'_>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for item in list.items("items") {
+        let path = At { path: shown.member("path").path, value: &item.value["path"] };
+        errors.extend(file_path(&path));
+        let reference = At { path: shown.member("fieldRef").path, value: &item.value["fieldRef"] };
+        if reference.is_set() {
+            errors.extend(field_path(&reference, &FILE_FIELDS, true));
+            if item.has("resourceFieldRef") {
+                errors.push(
+                    shown.invalid_as("resource", "fieldRef and resourceFieldRef can not be specified simultaneously"),
+                );
+            }
+        } else if !item.has("resourceFieldRef") {
+            errors.push(shown.required("one of fieldRef and resourceFieldRef is required"));
+        }
+    }
+    errors
+}
+
+fn projected(source: &At<'_>) -> Vec<FieldError> {
+    let mut errors: Vec<FieldError> = mode(source).into_iter().collect();
+    for part in source.items("sources") {
+        for kind in ["secret", "configMap"] {
+            let files_source = part.member(kind);
+            if files_source.is_set() {
+                errors.extend(files(&files_source, "name"));
+            }
+        }
+        let downward_source = part.member("downwardAPI");
+        if downward_source.is_set() {
+            errors.extend(downward(&downward_source, &downward_source));
+        }
+        let token = part.member("serviceAccountToken");
+        if token.is_set() {
+            let seconds = token.member("expirationSeconds");
+            if seconds.value.as_i64().is_some_and(|number| number < SHORTEST_TOKEN) {
+                errors.push(seconds.invalid("may not specify a duration less than 10 minutes"));
+            }
+            if token.text("path").is_empty() {
+                errors.push(source.member("path").required(""));
+            } else {
+                errors.extend(file_path(&token.member("path")));
+            }
+        }
+    }
+    errors
+}
