@@ -65,19 +65,19 @@ impl ControlPlane {
     /// # Panics
     ///
     /// When there are binaries but the control plane does not come up, and when there are none in CI.
-    #[expect(clippy::panic, reason = "it runs in tests only, and failing the test is its purpose")]
     pub async fn start_or_skip(test: &str) -> Option<Self> {
-        let Some(binaries) = std::env::var_os(BINARIES_VARIABLE).filter(|folder| !folder.is_empty()) else {
-            let reason =
-                "no control plane: run `cargo xtask test`, or set KUBEBUILDER_ASSETS=\"$(cargo xtask control-plane)\"";
-            assert!(!crate::skip::in_ci(), "{test} must run in CI, but there is {reason}");
-            crate::skip::skip(test, reason);
-            return None;
-        };
-        match Self::start(Path::new(&binaries)).await {
-            Ok(control_plane) => Some(control_plane),
-            Err(error) => panic!("the control plane of {test} did not start: {error}"),
-        }
+        let binaries = binaries_or_skip(test)?;
+        Some(or_fail(test, Self::start(&binaries).await))
+    }
+
+    /// Like [`Self::start_or_skip`], with etcd and the API server only: see [`Self::start_bare`].
+    ///
+    /// # Panics
+    ///
+    /// As [`Self::start_or_skip`] does.
+    pub async fn start_bare_or_skip(test: &str) -> Option<Self> {
+        let binaries = binaries_or_skip(test)?;
+        Some(or_fail(test, Self::start_bare(&binaries).await))
     }
 
     /// The address of the API server.
@@ -136,6 +136,22 @@ impl ControlPlane {
     async fn client_of(&self, identity: &Identity) -> Result<Client, ControlPlaneError> {
         client(&self.kubeconfig(identity)).await
     }
+}
+
+fn binaries_or_skip(test: &str) -> Option<PathBuf> {
+    let Some(binaries) = std::env::var_os(BINARIES_VARIABLE).filter(|folder| !folder.is_empty()) else {
+        let reason =
+            "no control plane: run `cargo xtask test`, or set KUBEBUILDER_ASSETS=\"$(cargo xtask control-plane)\"";
+        assert!(!crate::skip::in_ci(), "{test} must run in CI, but there is {reason}");
+        crate::skip::skip(test, reason);
+        return None;
+    };
+    Some(PathBuf::from(binaries))
+}
+
+#[expect(clippy::panic, reason = "it runs in tests only, and failing the test is its purpose")]
+fn or_fail(test: &str, started: Result<ControlPlane, ControlPlaneError>) -> ControlPlane {
+    started.unwrap_or_else(|error| panic!("the control plane of {test} did not start: {error}"))
 }
 
 async fn client(kubeconfig: &str) -> Result<Client, ControlPlaneError> {

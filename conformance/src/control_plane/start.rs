@@ -4,6 +4,7 @@
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use std::{fs, io};
 
@@ -18,18 +19,48 @@ use super::{ControlPlane, ControlPlaneError, client, kubeconfig};
 
 /// Three to five seconds are usual; the rest is for a machine that is busy building.
 const START_LIMIT: Duration = Duration::from_secs(90);
+/// How often a start is tried when somebody else has taken a port.
+const ATTEMPTS: usize = 3;
 const POLL: Duration = Duration::from_millis(50);
 
 impl ControlPlane {
     /// Starts a control plane from a folder of binaries and waits until pods can be created.
     pub async fn start(binaries: &Path) -> Result<Self, ControlPlaneError> {
+        let (mut control_plane, layout, deadline) = Self::start_api_server(binaries).await?;
+        let admin = client(&layout.admin_kubeconfig).await?;
+        control_plane.spawn("kube-controller-manager", &layout.controller_manager)?;
+        control_plane.spawn("kube-scheduler", &layout.scheduler)?;
+        // Pods are refused until this account exists, which is a while after the server calls itself ready.
+        control_plane.wait("the default service account", deadline, || has_default_account(&admin)).await?;
+        Ok(control_plane)
+    }
+
+    /// Starts etcd and the API server only, for tests that bring their own controllers. There is no default service
+    /// account, so pods are refused until somebody makes one.
+    pub async fn start_bare(binaries: &Path) -> Result<Self, ControlPlaneError> {
+        let (control_plane, _, _) = Self::start_api_server(binaries).await?;
+        Ok(control_plane)
+    }
+
+    /// Another program may take a port between our look and the start; then there are others.
+    async fn start_api_server(binaries: &Path) -> Result<(Self, Layout, Instant), ControlPlaneError> {
+        for _ in 1..ATTEMPTS {
+            match Self::try_api_server(binaries).await {
+                Err(ControlPlaneError::Died(words)) if words.contains("address already in use") => {}
+                started => return started,
+            }
+        }
+        Self::try_api_server(binaries).await
+    }
+
+    async fn try_api_server(binaries: &Path) -> Result<(Self, Layout, Instant), ControlPlaneError> {
         let folder = own_folder().map_err(ControlPlaneError::Folder)?;
-        let layout = Layout::write(folder.path())?;
+        let (layout, authority) = Layout::write(folder.path())?;
         let mut control_plane = Self {
             processes: Vec::new(),
             server: layout.server.clone(),
             binaries: binaries.to_path_buf(),
-            authority: layout.authority,
+            authority,
             folder,
         };
         let deadline = Instant::now() + START_LIMIT;
@@ -37,11 +68,7 @@ impl ControlPlane {
         control_plane.spawn("kube-apiserver", &layout.api_server)?;
         let admin = client(&layout.admin_kubeconfig).await?;
         control_plane.wait("the API server", deadline, || is_ready(&admin)).await?;
-        control_plane.spawn("kube-controller-manager", &layout.controller_manager)?;
-        control_plane.spawn("kube-scheduler", &layout.scheduler)?;
-        // Pods are refused until this account exists, which is a while after the server calls itself ready.
-        control_plane.wait("the default service account", deadline, || has_default_account(&admin)).await?;
-        Ok(control_plane)
+        Ok((control_plane, layout, deadline))
     }
 
     fn spawn(&mut self, name: &'static str, arguments: &[String]) -> Result<(), ControlPlaneError> {
@@ -104,7 +131,6 @@ async fn has_default_account(client: &Client) -> bool {
 
 /// Files and flags of a control plane, before anything runs.
 struct Layout {
-    authority: Authority,
     server: String,
     admin_kubeconfig: String,
     etcd: Vec<String>,
@@ -114,7 +140,7 @@ struct Layout {
 }
 
 impl Layout {
-    fn write(folder: &Path) -> Result<Self, ControlPlaneError> {
+    fn write(folder: &Path) -> Result<(Self, Authority), ControlPlaneError> {
         let [etcd_client, etcd_peer, secure, manager, scheduler] = free_ports().map_err(ControlPlaneError::Port)?;
         let server = format!("https://127.0.0.1:{secure}");
         let etcd_url = format!("http://127.0.0.1:{etcd_client}");
@@ -185,15 +211,11 @@ impl Layout {
             ("unsafe-no-fsync", "true"),
             ("log-level", "warn"),
         ]);
-        Ok(Self {
+        let scheduler = delegated(&scheduler_kubeconfig, scheduler);
+        Ok((
+            Self { server: server.clone(), admin_kubeconfig, etcd, api_server, controller_manager, scheduler },
             authority,
-            server: server.clone(),
-            admin_kubeconfig,
-            etcd,
-            api_server,
-            controller_manager,
-            scheduler: delegated(&scheduler_kubeconfig, scheduler),
-        })
+        ))
     }
 }
 
@@ -218,14 +240,24 @@ fn shown(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// Ports that are free now. All are held until the last one is known, so that they differ.
+/// Below the range from which the system takes the ports of outgoing connections: one of those could take a port between
+/// our look and the program's start.
+const PORTS: std::ops::Range<u16> = 14_000..30_000;
+
+/// Ports that are free now. Each process begins at another place and never tries one twice in a row.
 fn free_ports<const N: usize>() -> io::Result<[u16; N]> {
-    let mut listeners = Vec::with_capacity(N);
+    static TRIED: AtomicU32 = AtomicU32::new(0);
+    let count = u32::from(PORTS.end - PORTS.start);
     let mut ports = [0; N];
     for port in &mut ports {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        *port = listener.local_addr()?.port();
-        listeners.push(listener);
+        *port = (0..count)
+            .find_map(|_| {
+                let step = TRIED.fetch_add(1, Ordering::Relaxed);
+                let offset = std::process::id().wrapping_mul(61).wrapping_add(step) % count;
+                let candidate = PORTS.start + u16::try_from(offset).ok()?;
+                TcpListener::bind((Ipv4Addr::LOCALHOST, candidate)).ok().map(|_| candidate)
+            })
+            .ok_or(io::ErrorKind::AddrNotAvailable)?;
     }
     Ok(ports)
 }
