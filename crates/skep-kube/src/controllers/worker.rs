@@ -1,0 +1,119 @@
+//! The loop of every controller: take an item from the queue, bring it to its desired state, repeat what failed.
+
+use std::collections::HashMap;
+use std::fmt::Display;
+use std::hash::Hash;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
+
+use super::error::ControllerError;
+use super::queue::Queue;
+
+/// Enough for a slow server, short enough that a hanging request does not block an object for long.
+const RECONCILE_LIMIT: Duration = Duration::from_mins(2);
+const FIRST_DELAY: Duration = Duration::from_millis(20);
+const LAST_DELAY: Duration = Duration::from_mins(1);
+/// A conflict means that the cache is about to change; there is no need to grow impatient slowly.
+const CONFLICT_DELAY: Duration = Duration::from_millis(50);
+
+/// What is left to do after a successful pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Nothing until something changes.
+    Rest,
+    /// Look again after this time: a deadline or a minimum readiness will have passed.
+    After(Duration),
+}
+
+impl Next {
+    pub(super) fn after(delay: Option<Duration>) -> Self {
+        delay.map_or(Self::Rest, Self::After)
+    }
+}
+
+/// Works on up to `concurrency` items at a time, for ever.
+pub(super) async fn work<T, F>(
+    controller: &'static str,
+    queue: &Queue<T>,
+    concurrency: usize,
+    reconcile: impl Fn(T) -> F,
+) where
+    T: Clone + Eq + Hash + Ord + Display,
+    F: Future<Output = Result<Next, ControllerError>>,
+{
+    let mut running = FuturesUnordered::new();
+    let mut failures: HashMap<T, u32> = HashMap::new();
+    loop {
+        tokio::select! {
+            item = queue.next(), if running.len() < concurrency => {
+                let pass = tokio::time::timeout(RECONCILE_LIMIT, reconcile(item.clone()));
+                running.push(async move { (item, pass.await) });
+            }
+            Some((item, outcome)) = running.next() => {
+                let outcome = outcome.unwrap_or(Err(ControllerError::Deadline(RECONCILE_LIMIT)));
+                let again = match outcome {
+                    Ok(next) => {
+                        failures.remove(&item);
+                        match next {
+                            Next::Rest => None,
+                            Next::After(delay) => Some(delay),
+                        }
+                    }
+                    Err(error) if error.is_conflict() => Some(CONFLICT_DELAY),
+                    Err(error) => {
+                        let count = failures.entry(item.clone()).or_default();
+                        *count = count.saturating_add(1);
+                        let delay = delay_after(*count);
+                        tracing::warn!(controller, object = %item, %error, retry_in = ?delay, "not reconciled");
+                        Some(delay)
+                    }
+                };
+                queue.done(item, again);
+            }
+        }
+    }
+}
+
+/// Doubles with each failure.
+fn delay_after(failures: u32) -> Duration {
+    FIRST_DELAY.saturating_mul(1_u32 << failures.saturating_sub(1).min(20)).min(LAST_DELAY)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn delays_double_up_to_a_limit() {
+        assert_eq!(delay_after(1), Duration::from_millis(20));
+        assert_eq!(delay_after(2), Duration::from_millis(40));
+        assert_eq!(delay_after(8), Duration::from_millis(2560));
+        assert_eq!(delay_after(u32::MAX), LAST_DELAY);
+    }
+
+    #[tokio::test]
+    async fn failed_work_is_repeated() {
+        let queue = Queue::default();
+        queue.add("a");
+        let passes = Cell::new(0);
+        let passes = &passes;
+        let all = work("test", &queue, 2, |_| async move {
+            passes.set(passes.get() + 1);
+            if passes.get() < 4 { Err(ControllerError::Selector("no".into())) } else { Ok(Next::Rest) }
+        });
+        let enough = async {
+            while passes.get() < 4 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::select! {
+            () = all => {}
+            () = enough => {}
+        }
+        assert_eq!(passes.get(), 4);
+    }
+}

@@ -1,0 +1,85 @@
+//! Services and their endpoints.
+
+use serde_json::{Value, json};
+
+use super::cluster::{Cluster, eventually, holds, name_of, text};
+
+fn objects() -> Value {
+    let service = |name: &str, extra: Value| {
+        let mut spec = json!({"selector": {"app": "web"}, "ports": [{"name": "h", "port": 80, "targetPort": "http"}]});
+        json_patch::merge(&mut spec, &extra);
+        json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "labels": {"l": "m"}}, "spec": spec})
+    };
+    json!([
+        service("web", json!({})),
+        service("head", json!({"clusterIP": "None"})),
+        service("all", json!({"publishNotReadyAddresses": true})),
+        service("none", json!({"selector": {"app": "nothing"}})),
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {
+            "replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": {
+                "metadata": {"labels": {"app": "web"}}, "spec": {"containers": [
+                    {"name": "c", "image": "i:1", "ports": [{"name": "http", "containerPort": 8080}]}]}}}},
+    ])
+}
+
+/// The endpoints of a Service as `pod ready serving`, by name.
+async fn slices(cluster: &Cluster, namespace: &str, service: &str) -> (Vec<Value>, Vec<String>) {
+    let mut slices = cluster.list("endpointslice", namespace).await;
+    slices.retain(|slice| slice["metadata"]["labels"]["kubernetes.io/service-name"] == service);
+    let endpoints = slices.iter().flat_map(|slice| slice["endpoints"].as_array().cloned().unwrap_or_default());
+    let mut shown: Vec<String> = endpoints
+        .map(|one| {
+            let conditions = &one["conditions"];
+            format!("{} {} {}", text(&one["targetRef"]["name"]), conditions["ready"], conditions["serving"])
+        })
+        .collect();
+    shown.sort();
+    (slices, shown)
+}
+
+async fn shows(cluster: &Cluster, namespace: &str, service: &str, expected: &[String]) -> Vec<Value> {
+    eventually(&format!("{service} shows {expected:?}"), || async {
+        let (slices, shown) = slices(cluster, namespace, service).await;
+        if shown == expected { Ok(slices) } else { Err(shown) }
+    })
+    .await
+}
+
+pub(crate) async fn endpoints_follow_readiness(cluster: &Cluster) {
+    let namespace = "endpoints";
+    cluster.apply(namespace, objects()).await;
+    cluster.kubectl(&["rollout", "status", "-n", namespace, "deployment/web", "--timeout=60s"]).await;
+    let pods = cluster.list("pod", namespace).await;
+    let (one, other) = (name_of(&pods[0]), name_of(&pods[1]));
+    let ready = [format!("{one} true true"), format!("{other} true true")];
+    let slice = shows(cluster, namespace, "web", &ready).await.remove(0);
+    let labels = json!({"endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io",
+        "kubernetes.io/service-name": "web", "l": "m"});
+    assert_eq!(slice["metadata"]["labels"], labels);
+    assert_eq!(slice["ports"], json!([{"name": "h", "port": 8080, "protocol": "TCP"}]));
+    assert_eq!(slice["metadata"]["ownerReferences"][0]["name"], "web");
+    let headless = shows(cluster, namespace, "head", &ready).await.remove(0);
+    assert_eq!(headless["metadata"]["labels"]["service.kubernetes.io/headless"], "");
+    assert_eq!(shows(cluster, namespace, "none", &[]).await.len(), 1, "an empty slice says that there is nobody");
+
+    cluster.patch("pod", namespace, &one, json!({"metadata": {"annotations": {"test/ready": "false"}}})).await;
+    shows(cluster, namespace, "web", &[format!("{one} false false"), format!("{other} true true")]).await;
+    shows(cluster, namespace, "all", &[format!("{one} true false"), format!("{other} true true")]).await;
+    let subset = eventually("the Endpoints say the same", || async {
+        let endpoints = cluster.get("endpoints", namespace, "web").await.unwrap();
+        let subset = endpoints["subsets"][0].clone();
+        let waits = subset["notReadyAddresses"][0]["targetRef"]["name"] == one;
+        if waits { Ok(subset) } else { Err(endpoints) }
+    })
+    .await;
+    assert_eq!(subset["addresses"][0]["targetRef"]["name"], other);
+    assert_eq!(subset["ports"], json!([{"name": "h", "port": 8080, "protocol": "TCP"}]));
+
+    cluster.kubectl(&["delete", "service", "-n", namespace, "web"]).await;
+    eventually("its endpoints are gone", || async {
+        let (slices, _) = slices(cluster, namespace, "web").await;
+        let endpoints = cluster.get("endpoints", namespace, "web").await;
+        holds(slices.is_empty() && endpoints.is_none(), (slices, endpoints))
+    })
+    .await;
+}
