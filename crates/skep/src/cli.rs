@@ -1,6 +1,7 @@
 //! The flags, exactly as a person types them. No decision is taken here.
 
 use std::ffi::OsStr;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
@@ -28,11 +29,29 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    ApiServer(ApiServerArgs),
     Crds(CrdsArgs),
     Version(VersionArgs),
     Completions(CompletionsArgs),
     #[command(hide = true)]
     Reference(ReferenceArgs),
+}
+
+/// Run the embedded Kubernetes API server alone.
+///
+/// It keeps everything in the data folder, serves TLS with an authority of its own, and writes a kubeconfig for its
+/// administrator there. No controllers, no garbage collection and no node run with it.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    skep api-server --data-dir ./data\n  \
+    kubectl --kubeconfig ./data/kubeconfig get namespaces")]
+pub struct ApiServerArgs {
+    /// The folder of the server's data. It is created when it does not exist.
+    #[arg(long, value_name = "FOLDER")]
+    pub data_dir: PathBuf,
+    /// The address to listen on. Port 0 takes any that is free.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6443")]
+    pub listen: SocketAddr,
 }
 
 /// Print the CustomResourceDefinitions of all kinds.

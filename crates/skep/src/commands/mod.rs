@@ -1,5 +1,6 @@
 //! One file per command. Each resolves its flags into settings, then acts.
 
+mod api_server;
 mod completions;
 pub mod crds;
 mod reference;
@@ -10,6 +11,7 @@ use crate::cli::Command;
 /// Runs a command.
 pub fn dispatch(command: Command) -> anyhow::Result<()> {
     match command {
+        Command::ApiServer(args) => api_server::run(&args.into()),
         Command::Crds(args) => crds::run(&args.try_into()?),
         Command::Version(args) => version::run(args.output),
         Command::Completions(args) => completions::run(args.shell),

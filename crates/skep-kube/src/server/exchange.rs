@@ -1,0 +1,140 @@
+//! One request with everything that was found out about it, and the answers to it.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
+use http::{HeaderMap, Method, Response, StatusCode};
+use serde_json::Value;
+
+use super::negotiate::{self, Answer, Encoding, Form};
+use super::options::Options;
+use super::path::ResourcePath;
+use super::registry::{Resource, Version};
+use crate::auth::User;
+use crate::status::{ApiError, Reason};
+
+/// Bodies beyond this are refused, as by the real server.
+pub const BODY_LIMIT: usize = 3 * 1024 * 1024;
+
+/// A request about a resource.
+#[derive(Debug)]
+pub struct Exchange {
+    pub method: Method,
+    pub path: ResourcePath,
+    pub resource: Arc<Resource>,
+    pub options: Options,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+    pub answer: Answer,
+    /// Told to the client beside the answer.
+    pub warnings: Vec<String>,
+    pub user: User,
+}
+
+impl Exchange {
+    pub fn new(
+        method: Method,
+        path: ResourcePath,
+        resource: Arc<Resource>,
+        query: &str,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Self, ApiError> {
+        let options = Options::parse(query)?;
+        let answer = negotiate::answer(header(&headers, ACCEPT.as_str()))?;
+        let mut warnings = Vec::new();
+        if let Some(warning) = resource.version(&path.version).and_then(|version| version.deprecation.clone()) {
+            warnings.push(warning);
+        }
+        let user = User::anonymous();
+        Ok(Self { method, path, resource, options, headers, body, answer, warnings, user })
+    }
+
+    /// The version that the request speaks. Requests in versions that are not served do not get this far.
+    pub fn version(&self) -> Result<&Version, ApiError> {
+        self.resource.version(&self.path.version).ok_or_else(ApiError::no_such_path)
+    }
+
+    /// `apps/v1`
+    pub fn api_version(&self) -> String {
+        self.resource.api_version(&self.path.version)
+    }
+
+    /// Empty for resources of cluster scope.
+    pub fn namespace(&self) -> &str {
+        self.path.namespace.as_deref().unwrap_or_default()
+    }
+
+    pub fn name(&self) -> &str {
+        self.path.name.as_deref().unwrap_or_default()
+    }
+
+    pub fn content_type(&self) -> Option<&str> {
+        header(&self.headers, CONTENT_TYPE.as_str())
+    }
+
+    pub fn user_agent(&self) -> &str {
+        header(&self.headers, USER_AGENT.as_str()).unwrap_or_default()
+    }
+
+    /// An answer that is one JSON document.
+    pub fn reply(&self, status: StatusCode, document: Bytes) -> Response<Body> {
+        let (content_type, document) = match self.answer.encoding {
+            Encoding::Json => ("application/json", document),
+            Encoding::Yaml => ("application/yaml", to_yaml(&document)),
+        };
+        let mut response = Response::builder().status(status).header(CONTENT_TYPE, content_type);
+        for warning in &self.warnings {
+            response = response.header("Warning", warning_header(warning));
+        }
+        response.body(Body::from(document)).unwrap_or_default()
+    }
+
+    pub fn reply_value(&self, status: StatusCode, document: &Value) -> Response<Body> {
+        self.reply(status, document.to_string().into())
+    }
+
+    /// The answer to a write: the object, or its metadata if that is all the client wants.
+    pub fn reply_object(&self, status: StatusCode, object: &Value) -> Response<Body> {
+        match self.answer.form {
+            Form::PartialMetadata | Form::PartialMetadataList => {
+                self.reply_value(status, &super::representation::partial(object))
+            }
+            Form::Object | Form::Table => self.reply_value(status, object),
+        }
+    }
+}
+
+fn to_yaml(document: &Bytes) -> Bytes {
+    // JSON is YAML; a client that asked for YAML and gets JSON can read it.
+    document.clone()
+}
+
+/// RFC 7234's form of a warning with no code of its own.
+fn warning_header(text: &str) -> String {
+    let text: String = text.chars().filter(|character| !character.is_control()).collect();
+    format!("299 - \"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+pub fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// The answer to a request that failed.
+pub fn failure(error: &ApiError) -> Response<Body> {
+    let status = StatusCode::from_u16(error.reason.code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = Response::builder().status(status).header(CONTENT_TYPE, "application/json");
+    if let Some(seconds) = error.retry_after_seconds {
+        response = response.header("Retry-After", seconds);
+    }
+    response.body(Body::from(error.status().to_string())).unwrap_or_default()
+}
+
+/// Reads a body, but no more than the limit.
+pub async fn body(body: Body) -> Result<Bytes, ApiError> {
+    axum::body::to_bytes(body, BODY_LIMIT).await.map_err(|_| {
+        ApiError::new(Reason::RequestEntityTooLarge, format!("Request entity too large: limit is {BODY_LIMIT}"))
+    })
+}

@@ -1,0 +1,47 @@
+//! Writing: every way in which an object comes to be, changes and goes.
+//!
+//! All of them end in [`draft`]: the object as it would be stored is prepared, validated and given its owners, and then
+//! committed on the condition that the object it was made from has not changed meanwhile.
+
+mod binding;
+mod body;
+mod bootstrap;
+mod create;
+mod delete;
+mod draft;
+mod patch;
+mod scale;
+mod types;
+mod update;
+
+pub use binding::bind;
+pub use bootstrap::bootstrap;
+pub use create::create;
+pub use delete::{delete, delete_collection};
+pub use patch::patch;
+pub use scale::{get as get_scale, patch as patch_scale, update as update_scale};
+pub use update::update;
+
+use crate::status::ApiError;
+use crate::store::CommitError;
+
+use super::exchange::Exchange;
+
+/// How often a write that named no revision is tried again when the object changes under it.
+const ATTEMPTS: usize = 5;
+
+/// What a failed commit means to the client.
+fn refused(exchange: &Exchange, name: &str, error: &CommitError) -> ApiError {
+    let resource = exchange.resource.name();
+    match error {
+        CommitError::AlreadyExists => ApiError::already_exists(&resource, name),
+        CommitError::NotFound => ApiError::not_found(&resource, name),
+        CommitError::Conflict { .. } => ApiError::modified(&resource, name),
+        CommitError::Storage { .. } | CommitError::Closed => ApiError::internal(&error.to_string()),
+    }
+}
+
+/// Now, as objects write it.
+pub(crate) fn now() -> String {
+    k8s_openapi::jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
