@@ -107,13 +107,14 @@ impl Exchange {
     }
 }
 
+/// The same document as YAML. What cannot be turned stays JSON, which is YAML too.
 fn to_yaml(document: &Bytes) -> Bytes {
-    // JSON is YAML; a client that asked for YAML and gets JSON can read it.
-    document.clone()
+    let yaml = serde_json::from_slice(document).ok().and_then(|value: Value| crate::yaml::write(&value).ok());
+    yaml.map_or_else(|| document.clone(), Bytes::from)
 }
 
 /// RFC 7234's form of a warning with no code of its own.
-fn warning_header(text: &str) -> String {
+pub(super) fn warning_header(text: &str) -> String {
     let text: String = text.chars().filter(|character| !character.is_control()).collect();
     format!("299 - \"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

@@ -24,7 +24,6 @@ pub struct Options {
     pub grace_period_seconds: Option<i64>,
     pub propagation_policy: Option<String>,
     pub orphan_dependents: Option<bool>,
-    pub pretty: bool,
     /// What the rows of a table carry of their objects.
     pub include_object: Option<String>,
     bad_dry_run: Option<String>,
@@ -113,7 +112,6 @@ impl Options {
             "propagationPolicy" => self.propagation_policy = non_empty(value),
             "orphanDependents" => self.orphan_dependents = Some(flag(&value)),
             "includeObject" => self.include_object = non_empty(value),
-            "pretty" => self.pretty = flag(&value),
             _ => {}
         }
         Ok(())

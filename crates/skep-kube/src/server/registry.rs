@@ -209,11 +209,6 @@ impl Registry {
         self.resources.read().get(&(group.to_owned(), plural.to_owned())).cloned()
     }
 
-    /// Whether any resource of a group is served in a version.
-    pub fn serves(&self, group: &str, version: &str) -> bool {
-        self.all().iter().any(|resource| resource.group == group && resource.version(version).is_some())
-    }
-
     /// All resources, by group and plural.
     pub fn all(&self) -> Vec<Arc<Resource>> {
         self.resources.read().values().cloned().collect()

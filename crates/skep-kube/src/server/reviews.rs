@@ -6,6 +6,7 @@ use http::{Response, StatusCode};
 use serde_json::Value;
 
 use super::State;
+use super::exchange::warning_header;
 use super::path::ResourcePath;
 use crate::auth::{User, reviews};
 use crate::decode::decode_strict;
@@ -37,6 +38,7 @@ pub fn answer(state: &State, user: &User, path: &ResourcePath, body: &[u8]) -> R
     let question = decode_strict(body).map_err(|error| ApiError::bad_request(error.to_string()))?.0;
     let now = k8s_openapi::jiff::Timestamp::now().as_second();
     let access = &state.access;
+    let mut warning = None;
     let answer: Value = match path.resource.as_str() {
         "tokenreviews" => reviews::token_review(&question, &access.tokens, state, now)?,
         "selfsubjectreviews" => reviews::self_subject_review(user, now),
@@ -57,9 +59,14 @@ pub fn answer(state: &State, user: &User, path: &ResourcePath, body: &[u8]) -> R
         _ => {
             let (namespace, name) =
                 (path.namespace.as_deref().unwrap_or_default(), path.name.as_deref().unwrap_or_default());
-            access.tokens.issue(namespace, name, &question, state, now)?.document
+            let issued = access.tokens.issue(namespace, name, &question, state, now)?;
+            warning = issued.warning;
+            issued.document
         }
     };
-    let response = Response::builder().status(StatusCode::CREATED).header(CONTENT_TYPE, "application/json");
+    let mut response = Response::builder().status(StatusCode::CREATED).header(CONTENT_TYPE, "application/json");
+    if let Some(warning) = warning {
+        response = response.header("Warning", warning_header(&warning));
+    }
     Ok(response.body(Body::from(answer.to_string())).unwrap_or_default())
 }

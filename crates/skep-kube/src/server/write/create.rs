@@ -17,24 +17,23 @@ use crate::store::{CommitError, Key};
 
 pub async fn create(state: &State, exchange: &mut Exchange) -> Result<Response<Body>, ApiError> {
     let object = body::object(exchange)?;
-    let created = create_object(state, exchange, object, None).await?;
+    let manager = draft::manager(exchange);
+    let created = create_object(state, exchange, object, Ownership::Update { manager: &manager }).await?;
     Ok(exchange.reply_object(StatusCode::CREATED, &created))
 }
 
-/// Creates an object whose body has been read. `owned` says that its owners are settled.
+/// Creates an object whose body has been read.
 pub async fn create_object(
     state: &State,
     exchange: &Exchange,
     mut object: Value,
-    settled: Option<()>,
+    ownership: Ownership<'_>,
 ) -> Result<Value, ApiError> {
     if !metadata::text(&object, "resourceVersion").is_empty() {
         return Err(ApiError::new(Reason::Unknown, "resourceVersion should not be set on objects to be created"));
     }
     check_namespace_is_alive(state, exchange)?;
     name(exchange, &mut object)?;
-    let manager = draft::manager(exchange);
-    let ownership = if settled.is_some() { Ownership::Settled } else { Ownership::Update { manager: &manager } };
     let draft = draft::finish(state, exchange, object, None, "", ownership)?;
     let name = metadata::name(&draft.object).to_owned();
     // A rehearsal must notice what the store would.

@@ -113,7 +113,7 @@ async fn apply_configuration(state: &State, exchange: &mut Exchange) -> Result<R
                 return Err(ApiError::not_found(&exchange.resource.name(), exchange.name()));
             }
             let object = merge(exchange, None, &configuration, &manager, force, "")?;
-            match create_object(state, exchange, object, Some(())).await {
+            match create_object(state, exchange, object, Ownership::Settled).await {
                 // Somebody else was faster: merge into what they made.
                 Err(error) if error.reason == Reason::AlreadyExists && attempt < ATTEMPTS => continue,
                 created => return Ok(exchange.reply_object(StatusCode::CREATED, &created?)),
