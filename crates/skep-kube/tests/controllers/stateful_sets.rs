@@ -84,8 +84,11 @@ async fn come_in_order_and_are_updated(cluster: &Cluster, namespace: &str, overl
     let patch = json!({"spec": {"updateStrategy": {"rollingUpdate": {"partition": 0}}}});
     cluster.patch("statefulset", namespace, "db", patch).await;
     cluster.kubectl(&["rollout", "status", "-n", namespace, "statefulset/db", "--timeout=60s"]).await;
-    let done = settled(cluster, namespace, |status| status["currentRevision"] == status["updateRevision"]).await;
-    assert_eq!(done["currentReplicas"], 3);
+    // The real controller writes the revision before it counts again.
+    settled(cluster, namespace, |status| {
+        status["currentRevision"] == status["updateRevision"] && status["currentReplicas"] == 3
+    })
+    .await;
     run_images(cluster, namespace, &["i:2", "i:2", "i:2"]).await;
     let revisions = cluster.list("controllerrevision", namespace).await;
     let mut numbers: Vec<_> = revisions.iter().map(|revision| revision["revision"].as_i64().unwrap()).collect();
