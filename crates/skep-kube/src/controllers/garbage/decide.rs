@@ -10,9 +10,18 @@ pub(super) const ORPHAN: &str = "orphan";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
     Present,
+    /// It is taken to exist, but no watch has shown it yet, so none would tell of its end.
+    Unseen,
     /// It exists, but wants its dependents to go before it.
     Waiting,
     Absent,
+}
+
+impl Owner {
+    /// Whether its dependents stay.
+    fn keeps(self) -> bool {
+        matches!(self, Self::Present | Self::Unseen)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,13 +56,12 @@ pub(super) fn decide(node: &Node, owners: &[Owner], dependents: &[&Node]) -> Act
     if node.deleting || owners.is_empty() {
         return Action::Nothing;
     }
-    let any = |wanted: Owner| owners.contains(&wanted);
-    if any(Owner::Present) {
-        let others = node.owners.iter().zip(owners).filter(|(_, state)| **state != Owner::Present);
+    if owners.iter().any(|owner| owner.keeps()) {
+        let others = node.owners.iter().zip(owners).filter(|(_, state)| !state.keeps());
         let others: Vec<String> = others.map(|(owner, _)| owner.uid.clone()).collect();
         return if others.is_empty() { Action::Nothing } else { Action::Disown(others) };
     }
-    if any(Owner::Waiting) && !dependents.is_empty() {
+    if owners.contains(&Owner::Waiting) && !dependents.is_empty() {
         // The whole tree goes bottom up, or the owner would not have waited for all of it.
         return Action::Delete(Policy::Foreground);
     }
@@ -95,7 +103,7 @@ mod tests {
 
     #[test]
     fn decisions() {
-        use Owner::{Absent, Present, Waiting};
+        use Owner::{Absent, Present, Unseen, Waiting};
         let one = || node("x", &[("a", true)], &[], false);
         let two = || node("x", &[("a", true), ("b", true)], &[], false);
         let child = node("child", &[("x", true)], &[], false);
@@ -103,6 +111,8 @@ mod tests {
         let table: Vec<(Node, Vec<Owner>, Vec<&Node>, Action)> = vec![
             (node("x", &[], &[], false), vec![], vec![&child], Action::Nothing),
             (one(), vec![Present], vec![], Action::Nothing),
+            (one(), vec![Unseen], vec![], Action::Nothing),
+            (two(), vec![Unseen, Absent], vec![], Action::Disown(vec!["b".into()])),
             (one(), vec![Absent], vec![], Action::Delete(Policy::Background)),
             (one(), vec![Absent], vec![&child], Action::Delete(Policy::Background)),
             (two(), vec![Present, Absent], vec![], Action::Disown(vec!["b".into()])),

@@ -9,6 +9,7 @@ mod monitors;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{DeleteParams, DynamicObject, PartialObjectMeta, Patch, PatchParams, Preconditions};
@@ -27,6 +28,8 @@ use graph::{Graph, Node};
 
 const SOURCE: &str = "garbage-collector";
 const CONCURRENCY: usize = 8;
+/// A kind's watch starts a moment after the kind; an owner may come and go in between.
+const UNSEEN: Duration = Duration::from_secs(2);
 
 pub(super) struct Controller {
     client: Client,
@@ -85,7 +88,7 @@ impl Controller {
                 self.remove_finalizer(&node, ORPHAN).await?;
             }
         }
-        Ok(Next::Rest)
+        Ok(Next::after(owners.contains(&Owner::Unseen).then_some(UNSEEN)))
     }
 
     async fn owner(&self, node: &Node, reference: &OwnerReference) -> Result<Owner, ControllerError> {
@@ -103,7 +106,7 @@ impl Controller {
         let known = self.shared.resources.lock().get(&kind).cloned();
         let Some(resource) = known else {
             // A kind that is not served now may be served later; until then its objects count as there.
-            return Ok(Owner::Present);
+            return Ok(Owner::Unseen);
         };
         if resource.namespaced && node.namespace.is_empty() {
             // An owner in a namespace cannot be named from outside: the reference can never be resolved.
@@ -112,7 +115,7 @@ impl Controller {
         let api = api_of(&self.client, &resource.api, resource.namespaced, &node.namespace);
         let live = found(api.get(&reference.name).await.map_err(Into::into))?;
         if live.is_some_and(|live| live.metadata.uid.as_deref() == Some(reference.uid.as_str())) {
-            return Ok(Owner::Present);
+            return Ok(Owner::Unseen);
         }
         self.shared.graph.lock().remember_gone(reference.uid.clone());
         Ok(Owner::Absent)
