@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::recording::{Exchange, Recording};
-use super::scenario::{LoadError, read};
+use crate::files::{LoadError, read};
 
 /// A place at which two servers answer differently.
 #[derive(Debug, Clone, PartialEq)]

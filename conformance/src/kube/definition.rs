@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::scenario::{LoadError, read};
+use crate::files::{LoadError, read};
 
 /// A definition to install: a file of `conformance/kube/definitions`, with another schema if need be.
 #[derive(Debug, Clone, Deserialize)]

@@ -20,11 +20,13 @@ mod watch;
 
 use std::path::{Path, PathBuf};
 
+pub use crate::files::LoadError;
 pub use compare::{Difference, KnownDifference, compare, known_differences, stale, unknown};
 pub use golden::{GoldenError, golden, write_golden};
+pub(crate) use normalise::{Texts, is_age};
 pub use recording::{Exchange, Recording};
 pub use run::{Outcome, remove, run, run_all};
-pub use scenario::{LoadError, Scenario, Step, callers, load};
+pub use scenario::{Scenario, Step, callers, load};
 pub use server::{CallError, Caller, ClientServer, Server};
 
 /// The folder of the scenarios.

@@ -1,8 +1,6 @@
 //! Scenarios as they are written in `conformance/kube`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use k8s_openapi::ByteString;
 use serde::Deserialize;
@@ -10,15 +8,7 @@ use serde_json::Value;
 
 use super::definition::Definition;
 use super::server::Caller;
-
-/// Why the scenarios cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub enum LoadError {
-    #[error("cannot read {}: {source}", path.display())]
-    Read { path: PathBuf, source: io::Error },
-    #[error("{} is not a scenario: {message}", path.display())]
-    Parse { path: PathBuf, message: String },
-}
+use crate::files::{LoadError, entries, file_stem, read};
 
 /// A list of requests with what must hold afterwards.
 #[derive(Debug, Clone, Deserialize)]
@@ -162,22 +152,4 @@ pub fn load() -> Result<Vec<Scenario>, LoadError> {
 pub fn callers(scenarios: &[Scenario]) -> BTreeSet<Caller> {
     let steps = scenarios.iter().flat_map(|scenario| &scenario.steps);
     steps.map(|step| step.caller.clone()).chain([Caller::Admin]).collect()
-}
-
-pub(super) fn read(path: &Path) -> Result<String, LoadError> {
-    fs::read_to_string(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })
-}
-
-pub(super) fn entries(folder: &Path) -> Result<Vec<PathBuf>, LoadError> {
-    let failed = |source| LoadError::Read { path: folder.to_owned(), source };
-    let mut paths = Vec::new();
-    for entry in fs::read_dir(folder).map_err(failed)? {
-        paths.push(entry.map_err(failed)?.path());
-    }
-    paths.sort();
-    Ok(paths)
-}
-
-pub(super) fn file_stem(path: &Path) -> String {
-    path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
 }

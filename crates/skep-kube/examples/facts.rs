@@ -5,10 +5,12 @@
 //! ```
 //!
 //! The OpenAPI documents are those a real server serves under `/openapi/v3`. SHAPES is a table of
-//! `definition<TAB>member<TAB>type<TAB>flags` that tells how Kubernetes' own types encode each member: `flags` is empty
-//! when a member is written even when it has no value, and a type with `*` knows "absent" apart from zero. OpenAPI has
-//! no words for that, and clients see the difference (`readOnly: false` vanishes, `enableServiceLinks: false` stays).
-//! A few lines of Go reflection over the public types make it.
+//! `definition<TAB>member<TAB>type<TAB>flags<TAB>name<TAB>inline` that tells how Kubernetes' own types hold each member:
+//! `flags` is empty when a member is written even when it has no value, and a type with `*` knows "absent" apart from
+//! zero. OpenAPI has no words for that, and clients see the difference (`readOnly: false` vanishes,
+//! `enableServiceLinks: false` stays). `name` is what the type is called where it has a name that `type` does not tell
+//! (`v1.PullPolicy`), and `inline` the embedded structs on the way to the member (`VolumeSource`): both stand in the
+//! complaints about values of the wrong type. A few lines of Go reflection over the public types make it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,8 +18,15 @@ use anyhow::Context as _;
 use serde_json::Value;
 
 type Definitions = BTreeMap<String, Value>;
-/// How a member is encoded, by definition and member.
-type Shapes = BTreeMap<(String, String), (String, String)>;
+/// How a member is held, by definition and member.
+type Shapes = BTreeMap<(String, String), Shape>;
+
+struct Shape {
+    kind: String,
+    flags: String,
+    name: String,
+    inline: String,
+}
 
 fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
@@ -31,7 +40,19 @@ fn main() -> anyhow::Result<()> {
     }
     let mut todo: Vec<String> =
         skep_kube::builtin::table().iter().map(skep_kube::builtin::Builtin::definition_name).collect();
-    let extra = ["io.k8s.api.autoscaling.v1.Scale", "io.k8s.api.policy.v1.Eviction", "io.k8s.api.core.v1.Binding"];
+    let extra = [
+        "io.k8s.api.authentication.v1.SelfSubjectReview",
+        "io.k8s.api.authentication.v1.TokenRequest",
+        "io.k8s.api.authentication.v1.TokenReview",
+        "io.k8s.api.authorization.v1.LocalSubjectAccessReview",
+        "io.k8s.api.authorization.v1.SelfSubjectAccessReview",
+        "io.k8s.api.authorization.v1.SelfSubjectRulesReview",
+        "io.k8s.api.authorization.v1.SubjectAccessReview",
+        "io.k8s.api.autoscaling.v1.Scale",
+        "io.k8s.api.core.v1.Binding",
+        "io.k8s.api.policy.v1.Eviction",
+        "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions",
+    ];
     todo.extend(extra.map(str::to_owned));
     let mut rows = BTreeMap::new();
     let mut seen = BTreeSet::new();
@@ -54,7 +75,9 @@ fn read_shapes(path: &str) -> anyhow::Result<Shapes> {
     let text = std::fs::read_to_string(path).with_context(|| path.to_owned())?;
     let rows = text.lines().filter_map(|line| {
         let mut cells = line.split('\t').map(str::to_owned);
-        Some(((cells.next()?, cells.next()?), (cells.next()?, cells.next()?)))
+        let member = (cells.next()?, cells.next()?);
+        let (kind, flags, name, inline) = (cells.next()?, cells.next()?, cells.next()?, cells.next()?);
+        Some((member, Shape { kind, flags, name, inline }))
     });
     Ok(rows.collect())
 }
@@ -107,8 +130,13 @@ fn describe(name: &str, definition: &Value, shapes: &Shapes, todo: &mut Vec<Stri
                 cells.push(format!("{keyword}default={default}"));
             }
         }
-        if let Some((kind, flags)) = shapes.get(&(name.to_owned(), member.clone())) {
-            cells.extend(shape(kind, flags, property).map(str::to_owned));
+        if let Some(shape) = shapes.get(&(name.to_owned(), member.clone())) {
+            cells.extend(absence(&shape.kind, &shape.flags, property).map(str::to_owned));
+            for (keyword, text) in [("go", &shape.name), ("inline", &shape.inline)] {
+                if !text.is_empty() {
+                    cells.push(format!("{keyword}={text}"));
+                }
+            }
         }
         rows.push(cells.join("\t"));
     }
@@ -151,7 +179,7 @@ fn type_of(property: &Value, todo: &mut Vec<String>) -> String {
 }
 
 /// What becomes of an absent member, and of a zero.
-fn shape(kind: &str, flags: &str, property: &Value) -> Option<&'static str> {
+fn absence(kind: &str, flags: &str, property: &Value) -> Option<&'static str> {
     let is_time = property.to_string().contains("meta.v1.Time\"") || property.to_string().contains("MicroTime\"");
     match (kind, flags) {
         (_, flags) if flags.contains("omitzero") => None,

@@ -4,6 +4,8 @@
 //! As there, bytes that are not UTF-8 become replacement characters, the last of several equal members counts, and
 //! integers beyond 64 bits become floating-point numbers.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Number, Value};
 
 use crate::go_text;
@@ -13,8 +15,8 @@ use crate::schema::path;
 /// `serde_json` allows 128.
 pub const MAX_DEPTH: usize = 120;
 
-/// More repeated members than this are not listed.
-const MAX_DUPLICATES: usize = 100;
+/// More repeated members, and more unusual numbers, than this are not listed.
+const MAX_LISTED: usize = 100;
 
 /// Why bytes are not a JSON document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -27,22 +29,42 @@ pub enum DecodeError {
     NumberOutOfRange(String),
 }
 
-/// A document as it is written.
-pub fn decode(bytes: &[u8]) -> Result<Value, DecodeError> {
-    read(bytes, Numbers::AsWritten).map(|(value, _)| value)
+/// A document, and what is odd about it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Decoded {
+    pub value: Value,
+    /// A message for each member that occurs more than once, of which the last one counts.
+    pub duplicates: Vec<String>,
+    pub numbers: UnusualNumbers,
 }
 
-/// An object on its way into the store, and the messages about members that occur more than once, of which the last one
-/// counts.
-pub fn decode_strict(bytes: &[u8]) -> Result<(Value, Vec<String>), DecodeError> {
+/// The numbers of a document that are not written like integers, as they are written, by their paths: where an integer
+/// must be, `1.0` and `1e3` are none.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UnusualNumbers(BTreeMap<String, String>);
+
+impl UnusualNumbers {
+    /// How the number at a path is written, if not like an integer.
+    pub fn at(&self, path: &str) -> Option<&str> {
+        self.0.get(path).map(String::as_str)
+    }
+}
+
+/// A document as it is written.
+pub fn decode(bytes: &[u8]) -> Result<Decoded, DecodeError> {
+    read(bytes, Numbers::AsWritten)
+}
+
+/// An object on its way into the store.
+pub fn decode_object(bytes: &[u8]) -> Result<Decoded, DecodeError> {
     read(bytes, Numbers::AsStored)
 }
 
-fn read(bytes: &[u8], numbers: Numbers) -> Result<(Value, Vec<String>), DecodeError> {
-    let mut reader = Reader { bytes, numbers, position: 0, depth: 0, path: Vec::new(), duplicates: Vec::new() };
+fn read(bytes: &[u8], numbers: Numbers) -> Result<Decoded, DecodeError> {
+    let mut reader = Reader { bytes, numbers, position: 0, depth: 0, path: Vec::new(), found: Decoded::default() };
     let value = reader.value()?;
     match reader.next_after_space() {
-        None => Ok((value, reader.duplicates)),
+        None => Ok(Decoded { value, ..reader.found }),
         Some(_) => Err(reader.invalid("after top-level value")),
     }
 }
@@ -67,7 +89,8 @@ struct Reader<'a> {
     position: usize,
     depth: usize,
     path: Vec<Step>,
-    duplicates: Vec<String>,
+    /// What is odd about what has been read so far.
+    found: Decoded,
 }
 
 impl Reader<'_> {
@@ -269,7 +292,15 @@ impl Reader<'_> {
             }
             self.some_digits("in exponent of numeric literal")?;
         }
-        number(&String::from_utf8_lossy(&self.bytes[start..self.position]), self.numbers)
+        let text = String::from_utf8_lossy(&self.bytes[start..self.position]);
+        if let Ok(whole) = text.parse::<i64>() {
+            return Ok(whole.into());
+        }
+        if self.found.numbers.0.len() < MAX_LISTED {
+            let path = self.path();
+            self.found.numbers.0.insert(path, text.to_string());
+        }
+        number(&text, self.numbers)
     }
 
     fn some_digits(&mut self, place: &str) -> Result<(), DecodeError> {
@@ -286,7 +317,8 @@ impl Reader<'_> {
         }
     }
 
-    fn note_duplicate(&mut self) {
+    /// Where the reader is.
+    fn path(&self) -> String {
         let mut field = String::new();
         for step in &self.path {
             match step {
@@ -294,9 +326,14 @@ impl Reader<'_> {
                 Step::Item(index) => path::push_item(&mut field, *index),
             }
         }
-        let message = format!("duplicate field {}", go_text::quoted(&field));
-        if self.duplicates.len() < MAX_DUPLICATES && !self.duplicates.contains(&message) {
-            self.duplicates.push(message);
+        field
+    }
+
+    fn note_duplicate(&mut self) {
+        let message = format!("duplicate field {}", go_text::quoted(&self.path()));
+        let duplicates = &mut self.found.duplicates;
+        if duplicates.len() < MAX_LISTED && !duplicates.contains(&message) {
+            duplicates.push(message);
         }
     }
 }
@@ -327,9 +364,6 @@ const MAX_EXACT: f64 = 9_007_199_254_740_991.0;
 /// `1.0` for a floating-point number, which shows in a set that holds `1` and `1.0`, and in how errors print it.
 #[expect(clippy::cast_possible_truncation, reason = "checked to be a whole number in range")]
 fn number(text: &str, numbers: Numbers) -> Result<Value, DecodeError> {
-    if let Ok(whole) = text.parse::<i64>() {
-        return Ok(whole.into());
-    }
     let float: f64 = text.parse().unwrap_or(f64::INFINITY);
     if numbers == Numbers::AsStored && float.fract() == 0.0 && float.abs() <= MAX_EXACT {
         return Ok((float as i64).into());
@@ -346,7 +380,7 @@ mod tests {
     #[test]
     fn repeated_members_are_told_once_with_their_path() {
         let text = br#"{"spec":{"s":1,"s":2,"s":3,"l":[{"a":1,"a":2}]},"metadata":{},"metadata":{"x":1}}"#;
-        let (value, duplicates) = decode_strict(text).unwrap();
+        let Decoded { value, duplicates, .. } = decode_object(text).unwrap();
         assert_eq!(
             duplicates,
             [r#"duplicate field "spec.s""#, r#"duplicate field "spec.l[0].a""#, r#"duplicate field "metadata""#]
@@ -382,27 +416,29 @@ mod tests {
             ("[\u{1}]", r"invalid character '\x01' looking for beginning of value"),
             ("[1e999]", "json: cannot unmarshal number 1e999 into Go value of type float64"),
         ] {
-            assert_eq!(decode_strict(text.as_bytes()).unwrap_err().to_string(), message, "{text}");
+            assert_eq!(decode_object(text.as_bytes()).unwrap_err().to_string(), message, "{text}");
         }
     }
 
     #[test]
     fn nesting_has_an_end() {
-        let deep = |levels: usize| decode_strict(format!("{}{}", "[".repeat(levels), "]".repeat(levels)).as_bytes());
+        let deep = |levels: usize| decode_object(format!("{}{}", "[".repeat(levels), "]".repeat(levels)).as_bytes());
         assert!(deep(MAX_DEPTH).is_ok());
         let too_deep = "invalid character '[' exceeded max depth";
         assert_eq!(deep(MAX_DEPTH + 1).unwrap_err().to_string(), too_deep);
-        assert_eq!(decode_strict("[".repeat(1_000_000).as_bytes()).unwrap_err().to_string(), too_deep);
+        assert_eq!(decode_object("[".repeat(1_000_000).as_bytes()).unwrap_err().to_string(), too_deep);
     }
 
     #[test]
     fn texts_and_numbers_are_read_as_go_reads_them() {
-        let (value, _) = decode_strict(br#"["\ud83d\udc1d\ud800\n", 1.0, 1e3, 9223372036854775808, 0.5]"#).unwrap();
+        let Decoded { value, numbers, .. } =
+            decode_object(br#"["\ud83d\udc1d\ud800\n", 1.0, 1e3, 9223372036854775808, 0.5]"#).unwrap();
         assert_eq!(value[0], "🐝\u{fffd}\n");
         assert_eq!(value[1].to_string(), "1");
         assert_eq!(value[2], 1000);
         assert!(value[3].is_f64());
         assert_eq!(value[4], 0.5);
+        assert_eq!((numbers.at("[1]"), numbers.at("[2]"), numbers.at("[0]")), (Some("1.0"), Some("1e3"), None));
     }
 
     #[test]
@@ -448,18 +484,18 @@ mod tests {
 
     #[test]
     fn odd_but_valid_documents_are_read_as_go_reads_them() {
-        assert_eq!(decode(br#"{"a":1,"a":2}"#).unwrap(), json!({ "a": 2 }));
-        assert_eq!(decode(br#""\ud800""#).unwrap(), json!("\u{fffd}"));
-        assert_eq!(decode(br#""\ud83d\ude00\ud83d\u0041""#).unwrap(), json!("😀\u{fffd}A"));
-        assert_eq!(decode(b"\"\xff\xfe\"").unwrap(), json!("\u{fffd}\u{fffd}"));
-        assert_eq!(decode(b"12345678901234567890").unwrap(), json!(12_345_678_901_234_567_890.0));
-        assert_eq!(decode(b" -0.5e1 ").unwrap(), json!(-5.0));
+        assert_eq!(decode(br#"{"a":1,"a":2}"#).unwrap().value, json!({ "a": 2 }));
+        assert_eq!(decode(br#""\ud800""#).unwrap().value, json!("\u{fffd}"));
+        assert_eq!(decode(br#""\ud83d\ude00\ud83d\u0041""#).unwrap().value, json!("😀\u{fffd}A"));
+        assert_eq!(decode(b"\"\xff\xfe\"").unwrap().value, json!("\u{fffd}\u{fffd}"));
+        assert_eq!(decode(b"12345678901234567890").unwrap().value, json!(12_345_678_901_234_567_890.0));
+        assert_eq!(decode(b" -0.5e1 ").unwrap().value, json!(-5.0));
     }
 
     proptest::proptest! {
         #[test]
         fn what_serde_reads_is_read_alike(text in r#"[\[\]{}",:0-9a-z\\ .eE+-]{0,60}"#) {
-            let ours = decode_strict(text.as_bytes());
+            let ours = decode_object(text.as_bytes());
             if let Ok(theirs) = serde_json::from_str::<Value>(&text) {
                 proptest::prop_assert!(ours.is_ok(), "{theirs} {ours:?}");
             }
@@ -467,7 +503,7 @@ mod tests {
 
         #[test]
         fn bytes_never_panic(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..80)) {
-            let _ = decode_strict(&bytes);
+            let _ = decode_object(&bytes);
         }
     }
 }

@@ -87,6 +87,42 @@ fn with_exponent(digits: &str, exponent: i32) -> String {
     format!("{digits}e{sign}{:02}", exponent.unsigned_abs())
 }
 
+/// What a decoder calls a JSON value.
+pub const fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// Where a text stops being base64; nothing when all of it is. Line ends do not count.
+pub fn illegal_base64(text: &str) -> Option<usize> {
+    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/';
+    let mut letters = text.bytes().enumerate().filter(|(_, byte)| !matches!(byte, b'\r' | b'\n'));
+    loop {
+        for place in 0..4 {
+            match letters.next() {
+                None if place == 0 => return None,
+                None => return Some(text.len() - place),
+                Some((_, byte)) if is_digit(byte) => {}
+                Some((at, b'=')) if place == 2 => {
+                    return match letters.next() {
+                        None => Some(text.len()),
+                        Some((_, b'=')) => letters.next().map(|(at, _)| at),
+                        Some(_) => Some(at),
+                    };
+                }
+                Some((_, b'=')) if place == 3 => return letters.next().map(|(at, _)| at),
+                Some((at, _)) => return Some(at),
+            }
+        }
+    }
+}
+
 /// JSON, with the characters escaped that could end a script element.
 pub fn json(value: &Value) -> String {
     let plain = value.to_string();
@@ -112,6 +148,26 @@ mod tests {
     fn what_cannot_be_printed_is_escaped() {
         assert_eq!(quoted("bo\"b\\é\n\u{1}\u{85}"), r#""bo\"b\\é\n\x01\u0085""#);
         assert_eq!(quoted_list(["a", ""]), r#"["a" ""]"#);
+    }
+
+    /// The offsets are Go's.
+    #[test]
+    fn base64_ends_where_go_says() {
+        for text in ["", "YQ==", "YW I=".replace(' ', "").as_str(), "YWJj\nYQ==", "YWJj"] {
+            assert_eq!(illegal_base64(text), None, "{text}");
+        }
+        for (text, at) in [
+            ("***", 0),
+            ("not base64", 3),
+            ("YQ=", 3),
+            ("YQ==x", 4),
+            ("YQ=x", 2),
+            ("YWJ", 0),
+            ("YWJjYQ", 4),
+            ("Y===", 1),
+        ] {
+            assert_eq!(illegal_base64(text), Some(at), "{text}");
+        }
     }
 
     #[test]

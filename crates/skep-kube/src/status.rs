@@ -182,8 +182,20 @@ impl ApiError {
         Self::new(Reason::Unauthorized, "Unauthorized")
     }
 
+    /// A patch of a built-in object in a form that nobody knows.
+    pub fn unsupported_patch() -> Self {
+        let message = "415: Unsupported Media Type";
+        Self::new(Reason::UnsupportedMediaType, message).about(&ResourceName::default(), "")
+    }
+
     pub fn method_not_allowed() -> Self {
         Self::new(Reason::MethodNotAllowed, "the server does not allow this method on the requested resource")
+    }
+
+    /// What cannot be done with the objects of a custom resource.
+    pub fn method_not_supported(resource: &ResourceName, verb: &str) -> Self {
+        let message = format!("{verb} is not supported on resources of kind \"{resource}\"");
+        Self::new(Reason::MethodNotAllowed, message).about(resource, "")
     }
 
     /// A revision that has been compacted away.
@@ -245,9 +257,10 @@ impl ApiError {
             details.insert("retryAfterSeconds".into(), seconds.into());
         }
         // Paths and methods that do not exist or are forbidden are answered with empty details, and so are patches that
-        // cannot be applied.
+        // cannot be applied, and whatever is said to be about no resource in particular.
         let empty_details = [Reason::NotFound, Reason::MethodNotAllowed, Reason::Forbidden, Reason::Invalid];
-        (!details.is_empty() || empty_details.contains(&self.reason)).then_some(Value::Object(details))
+        let has_details = !details.is_empty() || self.resource.is_some() || empty_details.contains(&self.reason);
+        has_details.then_some(Value::Object(details))
     }
 }
 

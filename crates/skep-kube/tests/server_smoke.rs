@@ -2,10 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+use std::time::Duration;
+
 use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
+use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, Client};
 use serde_json::json;
 use skep_api::kinds::{MCPGroup, MCPServer};
@@ -23,10 +26,9 @@ async fn with_kinds() -> Client {
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     for entry in skep_api::crd::ALL {
         let name = entry.definition.crd_name();
-        let applied =
-            definitions.patch(&name, &PatchParams::apply("tests"), &Patch::Apply(entry.document())).await.unwrap();
-        let conditions = applied.status.unwrap().conditions.unwrap();
-        assert!(conditions.iter().any(|condition| condition.type_ == "Established" && condition.status == "True"));
+        definitions.patch(&name, &PatchParams::apply("tests"), &Patch::Apply(entry.document())).await.unwrap();
+        let established = await_condition(definitions.clone(), &name, conditions::is_crd_established());
+        tokio::time::timeout(Duration::from_secs(10), established).await.unwrap().unwrap();
     }
     client
 }

@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 
 use super::recording::Recording;
 use revisions::Revisions;
-use texts::Texts;
+pub(crate) use texts::Texts;
 
 /// Normalises the answers to a scenario.
 pub(super) fn normalise(mut raw: Recording, namespace: &str, unique: &str, managed_fields: bool) -> Recording {
@@ -98,12 +98,14 @@ fn drop_description(column: &mut Value) {
 }
 
 fn hide_age(cell: &mut Value) {
-    let is_age = |text: &str| {
-        text.ends_with(['s', 'm', 'h'])
-            && text.starts_with(|first: char| first.is_ascii_digit())
-            && text.chars().all(|one| one.is_ascii_digit() || "smhd".contains(one))
-    };
     if cell.as_str().is_some_and(is_age) {
         *cell = "AGE".into();
     }
+}
+
+/// Whether a cell of a table is a time span such as `5m3s`.
+pub(crate) fn is_age(text: &str) -> bool {
+    text.ends_with(['s', 'm', 'h'])
+        && text.starts_with(|first: char| first.is_ascii_digit())
+        && text.chars().all(|one| one.is_ascii_digit() || "smhd".contains(one))
 }

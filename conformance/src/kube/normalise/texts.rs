@@ -20,7 +20,7 @@ const MADE_UP: [(&str, &str); 8] = [
 ];
 
 /// What is replaced, and the tokens given out so far.
-pub(super) struct Texts {
+pub(crate) struct Texts {
     /// Longest first, so that a name is found before its part.
     names: Vec<(String, String)>,
     made_up: Vec<(Regex, &'static str)>,
@@ -39,6 +39,15 @@ impl Texts {
         names.push((namespace.to_owned(), "NAMESPACE".to_owned()));
         names.push((unique.to_owned(), "UNIQUE".to_owned()));
         names.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
+        Self::of(names)
+    }
+
+    /// Replaces what is known by its looks alone.
+    pub(crate) fn without_names() -> Self {
+        Self::of(Vec::new())
+    }
+
+    fn of(names: Vec<(String, String)>) -> Self {
         // The patterns are constants; the test below compiles each of them.
         let made_up = MADE_UP.iter().filter_map(|(pattern, token)| Some((Regex::new(pattern).ok()?, *token)));
         Self {
@@ -66,7 +75,7 @@ impl Texts {
         }
     }
 
-    pub(super) fn text(&mut self, text: &str) -> String {
+    pub(crate) fn text(&mut self, text: &str) -> String {
         let mut text = text.to_owned();
         for (name, token) in &self.names {
             if text.contains(name.as_str()) {

@@ -21,10 +21,11 @@ use super::ignore;
 use super::normalise::normalise;
 use super::recording::{Exchange, Recording, body_value, recorded_headers};
 use super::request::{self, RequestError};
-use super::scenario::{LoadError, Scenario, Step, Until};
+use super::scenario::{Scenario, Step, Until};
 use super::server::{CallError, Caller, Server};
 use super::template::{TemplateError, Values};
 use super::watch::Watch;
+use crate::files::LoadError;
 
 /// How long one request may take; watches are opened, not read, within it.
 const DEADLINE: Duration = Duration::from_secs(30);

@@ -21,6 +21,12 @@ pub enum ApplyError {
     /// The live object does not fit the schema.
     #[error("failed to create typed live object ({object}): {problem}")]
     Live { object: String, problem: String },
+    /// The result is not an object of its kind.
+    #[error(
+        "failed to convert new object ({object}) to proper version: unable to convert unstructured object to {kind}: \
+         {problem}"
+    )]
+    Merged { object: String, kind: String, problem: String },
     /// The managed fields of the live object cannot be read.
     #[error("failed to decode managed fields: {0}")]
     LiveManagedFields(String),

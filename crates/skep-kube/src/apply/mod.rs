@@ -32,6 +32,7 @@ pub use conflict::{ApplyError, Conflict};
 pub use entry::{Operation, Owner};
 pub use field_manager::validate_managed_fields;
 pub use field_set::FieldSet;
+pub use ownership::{describe_kind, unconvertible};
 pub use path::{Literal, PathElement};
 pub use target::{Ownable, Target};
 pub use write::{apply, keep_times, update};

@@ -140,12 +140,21 @@ pub(super) fn live_error(live: &Value, problem: String) -> ApplyError {
     ApplyError::Live { object: describe(live), problem }
 }
 
+/// The merged object is not one of its kind.
+pub fn unconvertible(merged: &Value, problem: String) -> ApplyError {
+    ApplyError::Merged { object: describe(merged), kind: describe_kind(merged), problem }
+}
+
 /// An object as errors name it: `namespace/name; group/version, Kind=Kind`.
 fn describe(object: &Value) -> String {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let metadata = &object["metadata"];
-    let version = text(&object["apiVersion"]);
-    // The core group is shown as an empty one.
-    let version = if version.contains('/') { version } else { format!("/{version}") };
-    format!("{}/{}; {version}, Kind={}", text(&metadata["namespace"]), text(&metadata["name"]), text(&object["kind"]))
+    let text = |member: &str| object["metadata"][member].as_str().unwrap_or_default();
+    format!("{}/{}; {}", text("namespace"), text("name"), describe_kind(object))
+}
+
+/// What an object says that it is. The core group is shown as an empty one.
+pub fn describe_kind(object: &Value) -> String {
+    let text = |member: &str| object[member].as_str().unwrap_or_default();
+    let version = text("apiVersion");
+    let group = if version.contains('/') { "" } else { "/" };
+    format!("{group}{version}, Kind={}", text("kind"))
 }

@@ -7,9 +7,12 @@ const ACCOUNT_FOLDER: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 /// An hour, and seven seconds by which such volumes are told from those of users.
 const TOKEN_SECONDS: u32 = 3607;
 
+/// The service account of pods that name none.
+pub const DEFAULT_ACCOUNT: &str = "default";
+
 /// The name of a pod's service account.
 pub fn service_account_of(pod: &Value) -> &str {
-    pod["spec"]["serviceAccountName"].as_str().filter(|name| !name.is_empty()).unwrap_or("default")
+    pod["spec"]["serviceAccountName"].as_str().filter(|name| !name.is_empty()).unwrap_or(DEFAULT_ACCOUNT)
 }
 
 /// Gives a new pod its service account: the name, the pull secrets, and the volume with the token, which is named with

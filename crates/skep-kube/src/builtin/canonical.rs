@@ -21,6 +21,13 @@ pub fn canonical(kind: &Builtin, object: &mut Value) {
     }
 }
 
+/// Puts the metadata of any object into canonical form.
+pub fn canonical_metadata(object: &mut Value) {
+    if let Some(members) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        structure("meta.v1.ObjectMeta", members, DEPTH);
+    }
+}
+
 fn structure(definition: &str, members: &mut Map<String, Value>, depth: usize) {
     let Some(depth) = depth.checked_sub(1) else { return };
     let Some(facts) = facts::definition(definition) else { return };
@@ -42,7 +49,10 @@ fn structure(definition: &str, members: &mut Map<String, Value>, depth: usize) {
                     _ => false,
                 };
                 if empty_collection && member.absent == Absent::Null {
-                    *value = Value::Null;
+                    // The format in which all but definitions are stored knows no empty collections.
+                    if !definition.starts_with("apiextensions.") {
+                        *value = Value::Null;
+                    }
                 } else if empty_collection || (member.drops_zero && is_zero(value)) {
                     members.remove(*name);
                 }
@@ -93,7 +103,7 @@ fn rewrite(is: &Is, value: &mut Value, depth: usize) {
 fn zero(is: &Is, depth: usize) -> Value {
     match is {
         Is::String | Is::Bytes => "".into(),
-        Is::Integer | Is::Number | Is::IntOrString => 0.into(),
+        Is::Integer | Is::Long | Is::Number | Is::IntOrString => 0.into(),
         Is::Boolean => false.into(),
         Is::Quantity => "0".into(),
         Is::Struct(definition) => {

@@ -1,4 +1,4 @@
-//! What k8s-openapi's schemas do not say: how members are merged, encoded and defaulted.
+//! What k8s-openapi's schemas do not say: how members are merged, encoded, defaulted and called in Go.
 //!
 //! `facts.tsv` is made by `examples/facts.rs`; one row per member of each definition, one row named `-` for the
 //! definition itself.
@@ -33,6 +33,10 @@ pub(super) struct Member {
     pub(super) default: Option<&'static str>,
     pub(super) item_default: Option<&'static str>,
     pub(super) value_default: Option<&'static str>,
+    /// What Go calls the type, where `is` does not tell: `v1.PullPolicy`.
+    pub(super) go: Option<&'static str>,
+    /// The embedded struct that the member really is in: `VolumeSource`.
+    pub(super) inline: Option<&'static str>,
 }
 
 /// What an absent member is written as.
@@ -51,6 +55,8 @@ pub(super) enum Is {
     String,
     Bytes,
     Integer,
+    /// An integer of 64 bits.
+    Long,
     Number,
     Boolean,
     Quantity,
@@ -77,7 +83,8 @@ impl Is {
         match text {
             "string" => Self::String,
             "bytes" => Self::Bytes,
-            "integer" | "long" => Self::Integer,
+            "integer" => Self::Integer,
+            "long" => Self::Long,
             "number" => Self::Number,
             "boolean" => Self::Boolean,
             "quantity" => Self::Quantity,
@@ -90,10 +97,16 @@ impl Is {
     }
 }
 
+static FACTS: LazyLock<HashMap<&'static str, Definition>> = LazyLock::new(|| read(include_str!("facts.tsv")));
+
 /// The facts about the definition of that name, in its short form (`core.v1.Pod`).
 pub(super) fn definition(name: &str) -> Option<&'static Definition> {
-    static FACTS: LazyLock<HashMap<&'static str, Definition>> = LazyLock::new(|| read(include_str!("facts.tsv")));
     FACTS.get(name)
+}
+
+/// The definition of that full name (`io.k8s.api.core.v1.Pod`), as the type of a place.
+pub(super) fn structure(name: &str) -> Option<Is> {
+    FACTS.get_key_value(short_name(name)).map(|(name, _)| Is::Struct(name))
 }
 
 /// `core.v1.Pod` for `io.k8s.api.core.v1.Pod`.
@@ -141,6 +154,8 @@ fn read_member(cells: std::str::Split<'static, char>) -> Member {
             "default" => member.default = Some(value),
             "items.default" => member.item_default = Some(value),
             "values.default" => member.value_default = Some(value),
+            "go" => member.go = Some(value),
+            "inline" => member.inline = Some(value),
             _ => {}
         }
     }

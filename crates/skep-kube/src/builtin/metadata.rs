@@ -4,14 +4,25 @@ use serde_json::Value;
 
 use super::place::{At, ordered_text};
 use crate::go_text;
-use crate::names::{NameRule, validate_annotations, validate_finalizers, validate_object_name};
+use crate::names::{
+    NameRule, validate_annotations, validate_finalizers, validate_known_finalizers, validate_object_name,
+};
 use crate::status::{FieldError, Problem};
 
+/// Which finalizers a kind takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Finalizers {
+    Any,
+    /// Those that have a domain, and a few that are known.
+    Known,
+}
+
 /// Checks the metadata of a new object, whose name has been generated already if it had none.
-pub fn validate_metadata(object: &Value, name_rule: NameRule) -> Vec<FieldError> {
+pub fn validate_metadata(object: &Value, name_rule: NameRule, finalizers: Finalizers) -> Vec<FieldError> {
     let metadata = At::root(object).member("metadata");
     let mut errors = validate_object_name(metadata.text("name"), metadata.text("generateName"), name_rule);
     errors.extend(common(&metadata));
+    errors.extend(known_finalizers(&metadata, finalizers));
     errors
 }
 
@@ -22,9 +33,19 @@ fn common(metadata: &At<'_>) -> Vec<FieldError> {
         errors.extend(validate_annotations(members, &annotations.path));
     }
     errors.extend(owners(metadata));
-    let finalizers: Vec<&str> = metadata.items("finalizers").iter().map(At::own_text).collect();
-    errors.extend(validate_finalizers(&finalizers, &metadata.member("finalizers").path));
+    errors.extend(validate_finalizers(&finalizers_of(metadata), &metadata.member("finalizers").path));
     errors
+}
+
+fn finalizers_of<'a>(metadata: &At<'a>) -> Vec<&'a str> {
+    metadata.value["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+fn known_finalizers(metadata: &At<'_>, finalizers: Finalizers) -> Vec<FieldError> {
+    match finalizers {
+        Finalizers::Any => Vec::new(),
+        Finalizers::Known => validate_known_finalizers(&finalizers_of(metadata), &metadata.member("finalizers").path),
+    }
 }
 
 fn owners(metadata: &At<'_>) -> Vec<FieldError> {
@@ -62,8 +83,16 @@ fn owners_text(owners: &Value) -> String {
     format!("[{}]", owners.join(","))
 }
 
+/// Checks the metadata of an object that replaces another as the server does it for every kind, before the kind has its
+/// say. It looks at labels, annotations, owners and finalizers twice, which shows in the causes.
+pub fn validate_any_update(new: &Value, old: &Value) -> Vec<FieldError> {
+    let mut errors = validate_metadata_update(new, old, Finalizers::Any);
+    errors.extend(common(&At::root(new).member("metadata")));
+    errors
+}
+
 /// Checks the metadata of an object that replaces another.
-pub fn validate_metadata_update(new: &Value, old: &Value) -> Vec<FieldError> {
+pub fn validate_metadata_update(new: &Value, old: &Value, finalizers: Finalizers) -> Vec<FieldError> {
     let metadata = At::root(new).member("metadata");
     let before = &old["metadata"];
     let mut errors = Vec::new();
@@ -92,5 +121,6 @@ pub fn validate_metadata_update(new: &Value, old: &Value) -> Vec<FieldError> {
         }
     }
     errors.extend(common(&metadata));
+    errors.extend(known_finalizers(&metadata, finalizers));
     errors
 }

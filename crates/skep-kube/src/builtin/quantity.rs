@@ -17,6 +17,18 @@ enum Format {
     Exponent,
 }
 
+/// Why a text is not a quantity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum QuantityError {
+    #[error("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")]
+    Form,
+    #[error("unable to parse quantity's suffix")]
+    Suffix,
+}
+
+/// What suffixes, known or not, are made of.
+const SUFFIX_LETTERS: &str = "eEinumkKMGTP";
+
 const NANO: i128 = 1_000_000_000;
 const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 const DECIMAL: [(&str, i32); 10] =
@@ -25,20 +37,25 @@ const DECIMAL: [(&str, i32); 10] =
 impl Quantity {
     /// Reads a quantity; nothing when it is not one.
     pub fn parse(text: &str) -> Option<Self> {
-        let (sign, unsigned) = match text.as_bytes().first()? {
+        Self::read(text).ok()
+    }
+
+    /// Reads a quantity, or says in the words of the real server why it is none. A number without digits is zero.
+    pub fn read(text: &str) -> Result<Self, QuantityError> {
+        let (sign, unsigned) = match text.as_bytes().first().ok_or(QuantityError::Form)? {
             b'-' => (-1, &text[1..]),
             b'+' => (1, &text[1..]),
             _ => (1, text),
         };
-        let end = unsigned.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(unsigned.len());
-        let (number, suffix) = unsigned.split_at(end);
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
-            return None;
-        }
-        let (format, exponent, factor) = suffix_of(suffix)?;
+        let (whole, rest) = split_digits(unsigned);
+        let (fraction, suffix) = rest.strip_prefix('.').map_or(("", rest), split_digits);
+        let (format, exponent, factor) = suffix_of(suffix).ok_or_else(|| {
+            let letters = suffix.trim_start_matches(|letter| SUFFIX_LETTERS.contains(letter));
+            let (_, after) = split_digits(letters.strip_prefix(['+', '-']).unwrap_or(letters));
+            if after.is_empty() { QuantityError::Suffix } else { QuantityError::Form }
+        })?;
         let nanos = scaled(whole, fraction, exponent, factor);
-        Some(Self { nanos: sign * nanos, format })
+        Ok(Self { nanos: sign * nanos, format })
     }
 
     /// The canonical text: the largest suffix that needs no fraction.
@@ -111,6 +128,10 @@ impl PartialOrd for Quantity {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.nanos.cmp(&other.nanos))
     }
+}
+
+fn split_digits(text: &str) -> (&str, &str) {
+    text.split_at(text.bytes().take_while(u8::is_ascii_digit).count())
 }
 
 /// The format of a suffix, with the power of ten and the factor it stands for.
@@ -190,10 +211,17 @@ mod tests {
         }
     }
 
+    /// Each was tried on the real server.
     #[test]
     fn what_is_no_quantity_is_refused() {
-        for text in ["", "-", "abc", "1x", "1.2.3", "Gi", "1 Gi", "1ki", "1K", "e3", "1e", "1eX"] {
-            assert_eq!(Quantity::parse(text), None, "{text}");
+        for text in ["", "lots", "1x", "1.2.3", "1 Gi", "1Zi"] {
+            assert_eq!(Quantity::read(text), Err(QuantityError::Form), "{text}");
+        }
+        for text in ["1ki", "1K", "1e", "1e+", "--1", "1Mi5", "1k3", "1ee", "1iK"] {
+            assert_eq!(Quantity::read(text), Err(QuantityError::Suffix), "{text}");
+        }
+        for text in ["-", "+", ".", "Mi", "e5"] {
+            assert!(Quantity::read(text).is_ok_and(Quantity::is_zero), "{text}");
         }
     }
 

@@ -7,7 +7,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use k8s_openapi::api::{
-    apps, autoscaling, coordination, core, discovery, events, networking, policy, rbac, scheduling, storage,
+    apps, authentication, authorization, autoscaling, coordination, core, discovery, events, networking, policy, rbac,
+    scheduling, storage,
 };
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions;
 use parking_lot::Mutex;
@@ -67,6 +68,12 @@ fn describe(group: &str, kind: &str, generator: &mut SchemaGenerator) {
         (_, "ClusterRoleBinding") => generator.subschema_for::<rbac::v1::ClusterRoleBinding>(),
         (_, "Role") => generator.subschema_for::<rbac::v1::Role>(),
         (_, "RoleBinding") => generator.subschema_for::<rbac::v1::RoleBinding>(),
+        (_, "SelfSubjectReview") => generator.subschema_for::<authentication::v1::SelfSubjectReview>(),
+        (_, "TokenReview") => generator.subschema_for::<authentication::v1::TokenReview>(),
+        (_, "LocalSubjectAccessReview") => generator.subschema_for::<authorization::v1::LocalSubjectAccessReview>(),
+        (_, "SelfSubjectAccessReview") => generator.subschema_for::<authorization::v1::SelfSubjectAccessReview>(),
+        (_, "SelfSubjectRulesReview") => generator.subschema_for::<authorization::v1::SelfSubjectRulesReview>(),
+        (_, "SubjectAccessReview") => generator.subschema_for::<authorization::v1::SubjectAccessReview>(),
         (_, "Lease") => generator.subschema_for::<coordination::v1::Lease>(),
         (_, "EndpointSlice") => generator.subschema_for::<discovery::v1::EndpointSlice>(),
         ("events.k8s.io", "Event") => generator.subschema_for::<events::v1::Event>(),

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Builtin, Quantity};
+use crate::schema::structural::stored_versions;
 
 /// Kinds that count the changes of what is asked of them.
 const COUNTED: [&str; 10] = [
@@ -58,13 +59,7 @@ pub fn prepare_create(kind: &Builtin, object: &mut Value, now: &str) {
 }
 
 fn first_definition_status(members: &Map<String, Value>) -> Value {
-    let versions = members.get("spec").and_then(|spec| spec["versions"].as_array());
-    let stored: Vec<&Value> = versions
-        .into_iter()
-        .flatten()
-        .filter(|version| version["storage"] == true)
-        .map(|version| &version["name"])
-        .collect();
+    let stored = stored_versions(members.get("spec").unwrap_or(&Value::Null), &Value::Null);
     json!({ "acceptedNames": { "plural": "", "kind": "" }, "conditions": null, "storedVersions": stored })
 }
 
@@ -83,6 +78,13 @@ fn add_finalizer(place: Option<&mut Value>, name: &str) {
 pub fn prepare_update(kind: &Builtin, object: &mut Value, old: &Value) {
     if kind.has_status() {
         keep(object, old, "status");
+    }
+    if kind.kind == "CustomResourceDefinition" {
+        let stored = stored_versions(&object["spec"], &old["status"]["storedVersions"]);
+        let status = object.as_object_mut().map(|members| members.entry("status").or_insert_with(|| json!({})));
+        if let Some(status) = status.and_then(Value::as_object_mut) {
+            status.insert("storedVersions".to_owned(), stored.into());
+        }
     }
     if kind.kind == "Namespace" {
         // Finalizers of the namespace itself are changed through the finalize subresource.

@@ -16,6 +16,8 @@ pub struct Builtin {
     pub namespaced: bool,
     pub verbs: &'static [&'static str],
     pub subresources: &'static [Subresource],
+    /// What users of the kind are warned of.
+    pub deprecation: Option<&'static str>,
 }
 
 /// What lies below an object in the API.
@@ -32,6 +34,23 @@ impl Builtin {
     /// `v1`, or `apps/v1`.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() { self.version.to_owned() } else { format!("{}/{}", self.group, self.version) }
+    }
+
+    /// The group and version in which the real server keeps objects of the kind, where it is not the one it serves.
+    pub fn kept_as(&self) -> (&'static str, &'static str) {
+        match (self.group, self.kind) {
+            ("events.k8s.io", "Event") => ("", "v1"),
+            ("apiextensions.k8s.io", "CustomResourceDefinition") => (self.group, "v1beta1"),
+            _ => (self.group, self.version),
+        }
+    }
+
+    /// What the real server calls the package of the kind, which some messages name.
+    pub fn package(&self) -> &'static str {
+        match self.kept_as().0 {
+            "" => "core",
+            group => group.split('.').next().unwrap_or_default(),
+        }
     }
 
     /// The name of the kind's definition in OpenAPI documents: `io.k8s.api.core.v1.Pod`.
@@ -126,7 +145,14 @@ const fn kind(
         namespaced: true,
         verbs: ALL_VERBS,
         subresources: &[],
+        deprecation: None,
     }
+}
+
+/// A kind that is asked and answered, and of which nothing is kept.
+const fn question(mut row: Builtin) -> Builtin {
+    row.verbs = CREATE;
+    row
 }
 
 const fn cluster(mut row: Builtin) -> Builtin {
@@ -153,6 +179,7 @@ fn rows() -> Vec<Builtin> {
     let mut rows = core();
     rows.extend(workloads());
     rows.extend(access());
+    rows.extend(questions());
     rows.extend(others());
     rows
 }
@@ -161,9 +188,11 @@ fn core() -> Vec<Builtin> {
     let core = |name, plural, singular| kind("", "v1", name, plural, singular);
     let mut namespace = parts(short(cluster(core("Namespace", "namespaces", "namespace")), &["ns"]), NAMESPACE);
     namespace.verbs = ONE_BY_ONE;
+    let mut endpoints = short(core("Endpoints", "endpoints", "endpoints"), &["ep"]);
+    endpoints.deprecation = Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice");
     vec![
         short(core("ConfigMap", "configmaps", "configmap"), &["cm"]),
-        short(core("Endpoints", "endpoints", "endpoints"), &["ep"]),
+        endpoints,
         short(core("Event", "events", "event"), &["ev"]),
         namespace,
         parts(short(cluster(core("Node", "nodes", "node")), &["no"]), NODE),
@@ -225,6 +254,20 @@ fn access() -> Vec<Builtin> {
         cluster(rbac("ClusterRole", "clusterroles", "clusterrole")),
         rbac("RoleBinding", "rolebindings", "rolebinding"),
         rbac("Role", "roles", "role"),
+    ]
+}
+
+fn questions() -> Vec<Builtin> {
+    let authentication =
+        |name, plural, singular| question(cluster(kind("authentication.k8s.io", "v1", name, plural, singular)));
+    let authorization = |name, plural, singular| question(kind("authorization.k8s.io", "v1", name, plural, singular));
+    vec![
+        authentication("SelfSubjectReview", "selfsubjectreviews", "selfsubjectreview"),
+        authentication("TokenReview", "tokenreviews", "tokenreview"),
+        authorization("LocalSubjectAccessReview", "localsubjectaccessreviews", "localsubjectaccessreview"),
+        cluster(authorization("SelfSubjectAccessReview", "selfsubjectaccessreviews", "selfsubjectaccessreview")),
+        cluster(authorization("SelfSubjectRulesReview", "selfsubjectrulesreviews", "selfsubjectrulesreview")),
+        cluster(authorization("SubjectAccessReview", "subjectaccessreviews", "subjectaccessreview")),
     ]
 }
 

@@ -105,19 +105,25 @@ fn unknown_finalizer(finalizer: &str) -> Option<&'static str> {
     (!known).then_some("name is neither a standard finalizer name nor is it fully qualified")
 }
 
-/// Checks `metadata.finalizers`.
+/// Checks `metadata.finalizers` by what holds for every kind.
 pub fn validate_finalizers(finalizers: &[&str], field: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    for (index, finalizer) in finalizers.iter().enumerate() {
+    for finalizer in finalizers {
         let complaints = qualified_name(finalizer);
         errors.extend(complaints.into_iter().map(|complaint| FieldError::invalid(field, *finalizer, complaint)));
-        if let Some(complaint) = unknown_finalizer(finalizer) {
-            errors.push(FieldError::invalid(format!("{field}[{index}]"), *finalizer, complaint));
-        }
     }
     if finalizers.contains(&"orphan") && finalizers.contains(&"foregroundDeletion") {
         let detail = "finalizer orphan and foregroundDeletion cannot be both set";
         errors.push(FieldError::invalid(field, finalizers.to_vec(), detail));
     }
     errors
+}
+
+/// Most built-in kinds take only finalizers that have a domain or are known.
+pub fn validate_known_finalizers(finalizers: &[&str], field: &str) -> Vec<FieldError> {
+    let complaint = |(index, finalizer): (usize, &&str)| {
+        let complaint = unknown_finalizer(finalizer)?;
+        Some(FieldError::invalid(format!("{field}[{index}]"), *finalizer, complaint))
+    };
+    finalizers.iter().enumerate().filter_map(complaint).collect()
 }

@@ -4,14 +4,13 @@
 use serde_json::Value;
 
 use super::display::{go_kind, go_type};
-use super::type_name;
+use crate::builtin::Quantity;
+use crate::go_text::{illegal_base64, type_name};
+use crate::go_time::{self, Layout};
 use crate::schema::{Schema, Type};
 
-const QUANTITY: &str = "quantities must match the regular expression \
-    '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
-
 /// Finds the first value whose type is wrong. Numbers become what their place can hold.
-pub(super) fn convert(value: &mut Value, schema: &Schema) -> Result<(), String> {
+pub(crate) fn convert(value: &mut Value, schema: &Schema) -> Result<(), String> {
     if value.is_null() {
         return Ok(());
     }
@@ -31,7 +30,10 @@ pub(super) fn convert(value: &mut Value, schema: &Schema) -> Result<(), String> 
         Some(Type::Boolean) if value.is_boolean() => Ok(()),
         Some(Type::Boolean) => Err("unrecognized type: bool".to_owned()),
         // A quantity is a text or a number.
-        None if schema.one_of.len() == 2 && !value.is_string() && !value.is_number() => Err(QUANTITY.to_owned()),
+        None if schema.one_of.len() == 2 => {
+            let text = value.as_str().map_or_else(|| value.to_string(), |text| text.trim().to_owned());
+            Quantity::read(&text).map(drop).map_err(|error| error.to_string())
+        }
         None => Ok(()),
     }
 }
@@ -68,7 +70,13 @@ fn convert_list(value: &mut Value, schema: &Schema) -> Result<(), String> {
 
 fn check_text(value: &Value, schema: &Schema) -> Result<(), String> {
     match value {
-        Value::String(_) => Ok(()),
+        Value::String(text) => match schema.format.as_deref() {
+            Some("byte") => illegal_base64(text).map_or(Ok(()), |byte| {
+                Err(format!("error decoding from json: illegal base64 data at input byte {byte}"))
+            }),
+            Some("date-time") => go_time::complaint(text, Layout::Seconds).map_or(Ok(()), Err),
+            _ => Ok(()),
+        },
         // Bytes are a slice, and times read themselves.
         other if schema.format.as_deref() == Some("byte") => {
             Err(format!("cannot restore slice from {}", go_kind(other)))

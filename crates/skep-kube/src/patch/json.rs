@@ -4,8 +4,10 @@
 
 use serde_json::{Map, Value};
 
-use super::{PatchError, type_name};
+use super::{PatchError, Patched};
 use crate::decode::{MAX_DEPTH, decode};
+use crate::go_text::{quoted, type_name};
+use crate::schema::path;
 
 const MAX_OPERATIONS: usize = 10_000;
 /// How many bytes all `copy` operations may add together: no more than a request may have.
@@ -14,16 +16,17 @@ const MAX_COPIED_BYTES: usize = 3 * 1024 * 1024;
 /// thousand times is not worth the time.
 const MAX_WALKED_VALUES: usize = 20_000_000;
 
-pub(super) fn apply(document: &[u8], object: &Value) -> Result<Value, PatchError> {
-    let operations = operations(document)?;
+pub(super) fn apply(document: &[u8], object: &Value) -> Result<Patched, PatchError> {
+    let (operations, oddities) = operations(document)?;
     if operations.len() > MAX_OPERATIONS {
         return Err(PatchError::TooManyOperations { limit: MAX_OPERATIONS, found: operations.len() });
     }
-    let mut patched = Patched { document: object.clone(), copied_bytes: 0, walked_values: 0 };
+    let mut work = Work { document: object.clone(), copied_bytes: 0, walked_values: 0 };
     for operation in operations {
-        patched.perform(operation)?;
+        work.perform(operation)?;
     }
-    if patched.document.is_object() { Ok(patched.document) } else { Err(not_an_object(&patched.document)) }
+    let object = work.document;
+    if object.is_object() { Ok(Patched { object, oddities, patch: None }) } else { Err(not_an_object(&object)) }
 }
 
 fn not_an_object(document: &Value) -> PatchError {
@@ -42,17 +45,36 @@ struct Operation {
     value: Value,
 }
 
-/// Reads the list of operations. What they say is looked at only when it is their turn.
-fn operations(document: &[u8]) -> Result<Vec<Operation>, PatchError> {
+/// Reads the list of operations, and what is odd about them. What they say is looked at only when it is their turn.
+fn operations(document: &[u8]) -> Result<(Vec<Operation>, Vec<String>), PatchError> {
     let malformed = |problem: String| PatchError::Malformed(format!("error decoding patch: {problem}"));
-    match decode(document).map_err(|error| malformed(error.to_string()))? {
-        Value::Null => Ok(Vec::new()),
-        Value::Array(items) => items.into_iter().map(|item| operation(item).map_err(malformed)).collect(),
-        other => Err(malformed(format!(
-            "json: cannot unmarshal {} into Go value of type []handlers.jsonPatchOp",
-            type_name(&other)
-        ))),
-    }
+    let decoded = decode(document).map_err(|error| malformed(error.to_string()))?;
+    let mut oddities: Vec<String> = decoded.duplicates.iter().map(|message| format!("json patch {message}")).collect();
+    let operations = match decoded.value {
+        Value::Null => Vec::new(),
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                oddities.extend(unknown_members(item, index));
+            }
+            items.into_iter().map(|item| operation(item).map_err(malformed)).collect::<Result<_, _>>()?
+        }
+        other => {
+            let found = type_name(&other);
+            return Err(malformed(format!(
+                "json: cannot unmarshal {found} into Go value of type []handlers.jsonPatchOp"
+            )));
+        }
+    };
+    Ok((operations, oddities))
+}
+
+fn unknown_members(operation: &Value, index: usize) -> impl Iterator<Item = String> {
+    let names = operation.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+    let unknown = names.filter(|name| !["op", "path", "from", "value"].contains(name));
+    unknown.map(move |name| {
+        let field = path::member(&path::item("", index), name);
+        format!("json patch unknown field {}", quoted(&field))
+    })
 }
 
 fn operation(item: Value) -> Result<Operation, String> {
@@ -76,13 +98,14 @@ fn operation(item: Value) -> Result<Operation, String> {
     Ok(Operation { name, path, from, value: members.remove("value").unwrap_or_default() })
 }
 
-struct Patched {
+/// The document between two operations.
+struct Work {
     document: Value,
     copied_bytes: usize,
     walked_values: usize,
 }
 
-impl Patched {
+impl Work {
     fn perform(&mut self, operation: Operation) -> Result<(), PatchError> {
         let Operation { name, path, from, value } = operation;
         let path = path.ok_or(PatchError::Rejected)?;

@@ -2,12 +2,14 @@
 
 use serde_json::{Map, Value};
 
-use super::{PatchError, type_name};
+use super::{PatchError, Patched};
 use crate::decode::decode;
+use crate::go_text::type_name;
 
-pub(super) fn apply(document: &[u8], object: &Value) -> Result<Value, PatchError> {
+pub(super) fn apply(document: &[u8], object: &Value) -> Result<Patched, PatchError> {
     let malformed = |problem: String| PatchError::Malformed(format!("error decoding patch: {problem}"));
-    let patch = match decode(document).map_err(|error| malformed(error.to_string()))? {
+    let decoded = decode(document).map_err(|error| malformed(error.to_string()))?;
+    let patch = match decoded.value {
         Value::Object(patch) => patch,
         Value::Null => return Err(PatchError::Malformed("Invalid JSON Patch".to_owned())),
         other => {
@@ -19,7 +21,7 @@ pub(super) fn apply(document: &[u8], object: &Value) -> Result<Value, PatchError
     };
     let mut merged = object.as_object().cloned().unwrap_or_default();
     merge(&mut merged, patch);
-    Ok(Value::Object(merged))
+    Ok(Patched { object: Value::Object(merged), oddities: decoded.duplicates, patch: None })
 }
 
 fn merge(target: &mut Map<String, Value>, patch: Map<String, Value>) {

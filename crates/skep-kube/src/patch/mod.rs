@@ -11,6 +11,8 @@ mod strategic;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::conversion::convert;
+
 use serde_json::Value;
 
 use crate::schema::Schema;
@@ -40,9 +42,6 @@ impl PatchKind {
         [Self::Json, Self::Merge, Self::Strategic].into_iter().find(|kind| kind.media_type() == media_type)
     }
 }
-
-/// The answer to a patch of a built-in object in a format that nobody knows.
-pub const UNSUPPORTED_MEDIA_TYPE: &str = "415: Unsupported Media Type";
 
 /// The answer to a patch of a custom object in a format that custom objects do not understand, strategic patches
 /// among them.
@@ -91,23 +90,28 @@ impl From<PatchError> for ApiError {
     }
 }
 
-/// The object as the patch would have it. Only strategic patches look at the schema.
-pub fn apply(kind: PatchKind, document: &[u8], object: &Value, schema: Option<&Schema>) -> Result<Value, PatchError> {
+/// An object as a patch would have it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Patched {
+    pub object: Value,
+    /// What is odd about the patch itself: members that occur more than once, or that no patch has.
+    pub oddities: Vec<String>,
+    /// What is left of a strategic patch, which messages show in the place of the object.
+    patch: Option<Value>,
+}
+
+impl Patched {
+    /// The object as messages show it.
+    pub fn shown(&self) -> String {
+        self.patch.as_ref().map_or_else(|| self.object.to_string(), display::shown)
+    }
+}
+
+/// Applies a patch. Only strategic patches look at the schema.
+pub fn apply(kind: PatchKind, document: &[u8], object: &Value, schema: Option<&Schema>) -> Result<Patched, PatchError> {
     match kind {
         PatchKind::Json => json::apply(document, object),
         PatchKind::Merge => merge::apply(document, object),
         PatchKind::Strategic => strategic::apply(document, object, schema),
-    }
-}
-
-/// What a document of the wrong type is called.
-fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }

@@ -4,7 +4,15 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::decode::decode;
+use crate::decode;
+
+fn apply(kind: PatchKind, document: &[u8], object: &Value, schema: Option<&Schema>) -> Result<Value, PatchError> {
+    super::apply(kind, document, object, schema).map(|patched| patched.object)
+}
+
+fn decode(document: &[u8]) -> Result<Value, decode::DecodeError> {
+    decode::decode(document).map(|decoded| decoded.value)
+}
 
 fn config_map() -> Value {
     json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "cm" }, "data": { "a": "1", "b": "2" } })

@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use super::{Schema, path};
+use crate::decode::UnusualNumbers;
 use crate::go_text;
 
 const MEMBERS: [&str; 15] = [
@@ -89,52 +90,5 @@ fn unreadable_inside(schema: &Schema, value: &Value, path: &str) -> Option<Strin
 
 /// What is wrong with the types inside a `metadata`.
 fn misfit(metadata: &Value) -> Option<String> {
-    let members = match metadata {
-        Value::Object(members) => members,
-        Value::Null => return None,
-        other => return Some(format!("json: cannot unmarshal {} into Go value of type v1.ObjectMeta", noun(other))),
-    };
-    members.iter().find_map(|(name, member)| {
-        let wrong = |value: &Value, type_: &str| {
-            format!("json: cannot unmarshal {} into Go struct field ObjectMeta.{name} of type {type_}", noun(value))
-        };
-        match name.as_str() {
-            "name" | "generateName" | "namespace" | "selfLink" | "resourceVersion" => {
-                (!member.is_string() && !member.is_null()).then(|| wrong(member, "string"))
-            }
-            "uid" => (!member.is_string() && !member.is_null()).then(|| wrong(member, "types.UID")),
-            "generation" | "deletionGracePeriodSeconds" => {
-                (!member.is_i64() && !member.is_null()).then(|| wrong(member, "int64"))
-            }
-            "labels" | "annotations" => match member {
-                Value::Object(entries) => entries
-                    .values()
-                    .find(|value| !value.is_string() && !value.is_null())
-                    .map(|value| wrong(value, "string")),
-                Value::Null => None,
-                other => Some(wrong(other, "map[string]string")),
-            },
-            "finalizers" => match member {
-                Value::Array(items) => items
-                    .iter()
-                    .find(|value| !value.is_string() && !value.is_null())
-                    .map(|value| wrong(value, "string")),
-                Value::Null => None,
-                other => Some(wrong(other, "[]string")),
-            },
-            _ => None,
-        }
-    })
-}
-
-/// The type of a value in the words of Go's decoder.
-fn noun(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
+    crate::builtin::misfit("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", metadata, &UnusualNumbers::default())
 }

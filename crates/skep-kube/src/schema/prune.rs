@@ -8,20 +8,36 @@ use crate::go_text;
 /// Removes every member of an object that its schema does not know, and says which in the words of the strict decoder:
 /// `unknown field "spec.bogus"`. At the root and in embedded objects `apiVersion`, `kind` and `metadata` are known.
 pub fn prune(schema: &Schema, object: &mut Value) -> Vec<String> {
-    let mut unknown = Vec::new();
+    let mut unknown = Unknown::default();
     walk(Some(schema), object, true, "", &mut unknown);
-    unknown.sort();
-    unknown.iter().map(|path| format!("unknown field {}", go_text::quoted(path))).collect()
+    unknown.in_order().iter().map(|path| format!("unknown field {}", go_text::quoted(path))).collect()
 }
 
 /// As [`prune`], for a value that is not a whole object. The paths of what was removed.
 pub(super) fn prune_value(schema: &Schema, value: &mut Value) -> Vec<String> {
-    let mut unknown = Vec::new();
+    let mut unknown = Unknown::default();
     walk(Some(schema), value, false, "", &mut unknown);
-    unknown
+    unknown.in_order()
 }
 
-fn walk(schema: Option<&Schema>, value: &mut Value, root: bool, path: &str, unknown: &mut Vec<String>) {
+/// The paths of what was removed.
+#[derive(Default)]
+struct Unknown {
+    members: Vec<String>,
+    in_embedded_metadata: Vec<String>,
+}
+
+impl Unknown {
+    /// The metadata of embedded objects is read when everything else has been pruned.
+    fn in_order(mut self) -> Vec<String> {
+        self.members.sort();
+        self.in_embedded_metadata.sort();
+        self.members.append(&mut self.in_embedded_metadata);
+        self.members
+    }
+}
+
+fn walk(schema: Option<&Schema>, value: &mut Value, root: bool, path: &str, unknown: &mut Unknown) {
     let preserve = schema.is_some_and(|schema| schema.preserve_unknown_fields);
     match value {
         Value::Object(members) => {
@@ -29,7 +45,8 @@ fn walk(schema: Option<&Schema>, value: &mut Value, root: bool, path: &str, unkn
             members.retain(|name, member| {
                 let path = path::member(path, name);
                 if whole && name == "metadata" {
-                    metadata::prune(member, &path, unknown);
+                    let found = if root { &mut unknown.members } else { &mut unknown.in_embedded_metadata };
+                    metadata::prune(member, &path, found);
                     return true;
                 }
                 if whole && (name == "apiVersion" || name == "kind") {
@@ -44,7 +61,7 @@ fn walk(schema: Option<&Schema>, value: &mut Value, root: bool, path: &str, unkn
                     return true;
                 }
                 if !preserve {
-                    unknown.push(path);
+                    unknown.members.push(path);
                 }
                 preserve
             });
@@ -118,7 +135,7 @@ mod tests {
                     "metadata": { "name": "n", "bogus": 1 }, "spec": { "u": 1 } } } }),
                 json!({ "spec": { "embedded": { "apiVersion": "v1", "kind": "K",
                     "metadata": { "name": "n" }, "spec": {} } } }),
-                vec!["spec.embedded.metadata.bogus", "spec.embedded.spec.u", "spec.embedded.zz"],
+                vec!["spec.embedded.spec.u", "spec.embedded.zz", "spec.embedded.metadata.bogus"],
             ),
         ];
         for (mut object, kept, unknown) in cases {

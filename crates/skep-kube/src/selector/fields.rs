@@ -60,6 +60,12 @@ impl FieldSelector {
         Ok(Self { requirements })
     }
 
+    /// The selector of the one object with a name.
+    pub fn of_name(name: &str) -> Self {
+        let field = "metadata.name".to_owned();
+        Self { requirements: vec![FieldRequirement { field, operator: FieldOperator::Equals, value: name.to_owned() }] }
+    }
+
     pub fn requirements(&self) -> &[FieldRequirement] {
         &self.requirements
     }

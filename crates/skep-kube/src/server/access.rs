@@ -1,6 +1,5 @@
 //! Who asks, and may they: the server's side of [`crate::auth`].
 
-use http::Method;
 use http::request::Parts;
 use parking_lot::RwLock;
 use serde_json::Value;
@@ -107,21 +106,10 @@ fn action(parts: &Parts, target: &Target) -> Action {
 fn resource_action(parts: &Parts, path: &ResourcePath) -> ResourceAction {
     let query = parts.uri.query().unwrap_or_default();
     let watches = super::options::Options::parse(query).is_ok_and(|options| options.watch);
-    let has_name = path.name.is_some();
-    let verb = match (&parts.method, has_name) {
-        (&Method::POST, _) => "create",
-        (&Method::PUT, _) => "update",
-        (&Method::PATCH, _) => "patch",
-        (&Method::DELETE, true) => "delete",
-        (&Method::DELETE, false) => "deletecollection",
-        (_, true) => "get",
-        (_, false) if watches => "watch",
-        (_, false) => "list",
-    };
     let is_namespace = path.resource == "namespaces" && path.group.is_empty();
     let namespace = if is_namespace { path.name.clone() } else { path.namespace.clone() };
     ResourceAction {
-        verb: verb.to_owned(),
+        verb: path.verb(&parts.method, watches).to_owned(),
         group: path.group.clone(),
         resource: path.resource.clone(),
         subresource: path.subresource.clone().unwrap_or_default(),

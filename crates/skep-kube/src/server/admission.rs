@@ -4,10 +4,11 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::State;
+use super::exchange::Exchange;
 use super::metadata;
 use crate::builtin::{self, Allocations, Builtin};
 use crate::names::generate_name;
-use crate::status::FieldError;
+use crate::status::{ApiError, FieldError};
 use crate::store::{Key, Selection};
 
 /// Addresses of services, as clusters have them by default.
@@ -26,20 +27,32 @@ impl Default for Addresses {
 
 impl State {
     /// Adds what admission adds to a new object.
-    pub(crate) fn admit(&self, kind: &Builtin, object: &mut Value) {
+    pub(crate) fn admit(&self, exchange: &Exchange, kind: &Builtin, object: &mut Value) -> Result<(), ApiError> {
         match kind.kind {
             "Pod" => {
-                let account = builtin::service_account_of(object).to_owned();
-                let key = Key::new("/serviceaccounts", metadata::namespace(object), account);
-                let account = self.store.get(&key);
-                let account: Value =
-                    account.and_then(|record| serde_json::from_slice(&record.object).ok()).unwrap_or_default();
+                let account = self.service_account(exchange, object)?;
                 let suffix = generate_name("");
                 builtin::admit_service_account(object, &account, &suffix);
                 builtin::admit_pod(object);
             }
             "Node" => builtin::admit_node(object),
             _ => {}
+        }
+        Ok(())
+    }
+
+    /// The service account of a pod, which must be there. Nobody has to wait for the default one, which is the same
+    /// everywhere: where no controllers run it is never made.
+    fn service_account(&self, exchange: &Exchange, pod: &Value) -> Result<Value, ApiError> {
+        let (namespace, name) = (metadata::namespace(pod), builtin::service_account_of(pod));
+        match self.store.get(&Key::new("/serviceaccounts", namespace, name)) {
+            Some(record) => Ok(serde_json::from_slice(&record.object).unwrap_or_default()),
+            None if name == builtin::DEFAULT_ACCOUNT => Ok(Value::Null),
+            None => {
+                let why =
+                    format!("error looking up service account {namespace}/{name}: serviceaccount {name:?} not found");
+                Err(ApiError::forbidden(&exchange.resource.name(), metadata::name(pod), &why))
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::registry::{Registry, Resource, Subresource, Version, group_version};
+use super::registry::{Origin, Registry, Resource, Subresource, Version, group_version};
 
 /// `/api`
 pub fn legacy_versions(registry: &Registry, address: &str) -> Value {
@@ -15,10 +15,35 @@ pub fn legacy_versions(registry: &Registry, address: &str) -> Value {
     })
 }
 
+/// The built-in groups in the order of the real server; those of custom resources follow by name.
+const GROUP_ORDER: [&str; 14] = [
+    "",
+    "apps",
+    "events.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "autoscaling",
+    "networking.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "storage.k8s.io",
+    "apiextensions.k8s.io",
+    "scheduling.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+];
+
+/// The groups and their versions as discovery lists them. Clients that know a resource by its name alone take the first.
+fn in_order(registry: &Registry) -> Vec<(String, Vec<String>)> {
+    let mut groups: Vec<_> = registry.groups().into_iter().collect();
+    let position = |group: &str| GROUP_ORDER.iter().position(|known| *known == group).unwrap_or(GROUP_ORDER.len());
+    groups.sort_by_key(|(group, _)| position(group));
+    groups
+}
+
 /// `/apis`
 pub fn groups(registry: &Registry) -> Value {
-    let groups: Vec<Value> = registry
-        .groups()
+    let groups: Vec<Value> = in_order(registry)
         .iter()
         .filter(|(group, _)| !group.is_empty())
         .map(|(group, versions)| group_members(group, versions))
@@ -89,7 +114,7 @@ fn plain(resource: &Resource) -> Value {
     if !resource.categories.is_empty() {
         entry["categories"] = resource.categories.clone().into();
     }
-    if resource.verbs.iter().any(|verb| verb == "list") {
+    if resource.allows("list") {
         entry["storageVersionHash"] = storage_version_hash(resource).into();
     }
     entry
@@ -113,14 +138,17 @@ fn plain_part(resource: &Resource, part: &Subresource) -> Value {
 /// Changes when objects begin to be stored in another version; opaque otherwise.
 fn storage_version_hash(resource: &Resource) -> String {
     use base64::Engine as _;
-    let text = format!("{}/{}/{}", resource.group, resource.storage_version, resource.kind);
+    let (group, version) = match resource.origin {
+        Origin::BuiltIn(kind) => kind.kept_as(),
+        Origin::Custom => (resource.group.as_str(), resource.storage_version.as_str()),
+    };
+    let text = format!("{group}/{version}/{}", resource.kind);
     base64::engine::general_purpose::STANDARD.encode(&Sha256::digest(text.as_bytes())[..8])
 }
 
 /// `/api` or `/apis` in the aggregated form: all versions with all their resources.
 pub fn aggregated(registry: &Registry, core: bool) -> Value {
-    let items: Vec<Value> = registry
-        .groups()
+    let items: Vec<Value> = in_order(registry)
         .iter()
         .filter(|(group, _)| group.is_empty() == core)
         .map(|(group, versions)| {
@@ -149,9 +177,14 @@ fn aggregated_version(registry: &Registry, group: &str, version: &str) -> Value 
 }
 
 fn aggregated_resource(resource: &Resource, version: &Version) -> Value {
+    // Built-in kinds of the group and version that the entry stands in do not repeat them.
+    let (own_group, own_version) = match resource.origin {
+        Origin::BuiltIn(_) => ("", ""),
+        Origin::Custom => (resource.group.as_str(), version.name.as_str()),
+    };
     let mut entry = json!({
         "resource": resource.plural,
-        "responseKind": { "group": resource.group, "version": version.name, "kind": resource.kind },
+        "responseKind": { "group": own_group, "version": own_version, "kind": resource.kind },
         "scope": if resource.namespaced { "Namespaced" } else { "Cluster" },
         "singularResource": resource.singular,
         "verbs": resource.verbs,
@@ -166,7 +199,10 @@ fn aggregated_resource(resource: &Resource, version: &Version) -> Value {
         .subresources
         .iter()
         .map(|part| {
-            let (group, version) = part.group_version.clone().unwrap_or((resource.group.clone(), version.name.clone()));
+            let (group, version) = part
+                .group_version
+                .as_ref()
+                .map_or((own_group, own_version), |(group, version)| (group.as_str(), version.as_str()));
             json!({
                 "subresource": part.name,
                 "responseKind": { "group": group, "version": version, "kind": part.kind },

@@ -4,16 +4,18 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
-use http::{HeaderMap, Method, Response, StatusCode};
+use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT, WARNING};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use serde_json::Value;
 
+use super::content;
 use super::negotiate::{self, Answer, Encoding, Form};
 use super::options::Options;
 use super::path::ResourcePath;
-use super::registry::{Resource, Version};
+use super::registry::{Origin, Resource, Version};
 use crate::auth::User;
 use crate::status::{ApiError, Reason};
+use crate::store::Key;
 
 /// Bodies beyond this are refused, as by the real server.
 pub const BODY_LIMIT: usize = 3 * 1024 * 1024;
@@ -43,13 +45,29 @@ impl Exchange {
         body: Bytes,
     ) -> Result<Self, ApiError> {
         let options = Options::parse(query)?;
-        let answer = negotiate::answer(header(&headers, ACCEPT.as_str()))?;
+        let is_custom = resource.origin == Origin::Custom;
+        let answer = negotiate::answer(header(&headers, ACCEPT.as_str()), is_custom)?;
         let mut warnings = Vec::new();
         if let Some(warning) = resource.version(&path.version).and_then(|version| version.deprecation.clone()) {
             warnings.push(warning);
         }
         let user = User::anonymous();
         Ok(Self { method, path, resource, options, headers, body, answer, warnings, user })
+    }
+
+    /// What the server itself does to an object of the store, in the version in which it is stored.
+    pub fn own(resource: Arc<Resource>, key: &Key, subresource: Option<&str>) -> Result<Self, ApiError> {
+        let path = ResourcePath {
+            group: resource.group.clone(),
+            version: resource.storage_version.clone(),
+            namespace: (!key.namespace.is_empty()).then(|| key.namespace.to_string()),
+            resource: resource.plural.clone(),
+            name: Some(key.name.to_string()),
+            subresource: subresource.map(str::to_owned),
+            rest: Vec::new(),
+            watch: false,
+        };
+        Self::new(Method::PUT, path, resource, "", HeaderMap::new(), Bytes::new())
     }
 
     /// The version that the request speaks. Requests in versions that are not served do not get this far.
@@ -79,38 +97,43 @@ impl Exchange {
         header(&self.headers, USER_AGENT.as_str()).unwrap_or_default()
     }
 
+    /// Tells the client something beside the answer, once.
+    pub fn warn(&mut self, warnings: Vec<String>) {
+        for warning in warnings {
+            if !self.warnings.contains(&warning) {
+                self.warnings.push(warning);
+            }
+        }
+    }
+
     /// An answer that is one JSON document.
     pub fn reply(&self, status: StatusCode, document: Bytes) -> Response<Body> {
-        let (content_type, document) = match self.answer.encoding {
-            Encoding::Json => ("application/json", document),
-            Encoding::Yaml => ("application/yaml", to_yaml(&document)),
-        };
-        let mut response = Response::builder().status(status).header(CONTENT_TYPE, content_type);
-        for warning in &self.warnings {
-            response = response.header("Warning", warning_header(warning));
-        }
-        response.body(Body::from(document)).unwrap_or_default()
+        content::reply(Response::builder().status(status), self.answer.encoding, document)
     }
 
     pub fn reply_value(&self, status: StatusCode, document: &Value) -> Response<Body> {
         self.reply(status, document.to_string().into())
     }
 
-    /// The answer to a write: the object, or its metadata if that is all the client wants.
+    /// The answer to a write: the object, in the form that the client wants.
     pub fn reply_object(&self, status: StatusCode, object: &Value) -> Response<Body> {
-        match self.answer.form {
-            Form::PartialMetadata | Form::PartialMetadataList => {
-                self.reply_value(status, &super::representation::partial(object))
-            }
-            Form::Object | Form::Table => self.reply_value(status, object),
+        if self.answer.form == Form::Object {
+            return self.reply_value(status, object);
+        }
+        match super::representation::of_object(self, object) {
+            Ok(document) => self.reply_value(status, &document),
+            Err(error) => failure(&error, self.answer.encoding),
         }
     }
 }
 
-/// The same document as YAML. What cannot be turned stays JSON, which is YAML too.
-fn to_yaml(document: &Bytes) -> Bytes {
-    let yaml = serde_json::from_slice(document).ok().and_then(|value: Value| crate::yaml::write(&value).ok());
-    yaml.map_or_else(|| document.clone(), Bytes::from)
+/// Tells warnings beside an answer, be it good or bad.
+pub fn tell_warnings(response: &mut Response<Body>, warnings: &[String]) {
+    let headers =
+        warnings.iter().filter_map(|warning| HeaderValue::from_bytes(warning_header(warning).as_bytes()).ok());
+    for header in headers {
+        response.headers_mut().append(WARNING, header);
+    }
 }
 
 /// RFC 7234's form of a warning with no code of its own.
@@ -124,13 +147,13 @@ pub fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 }
 
 /// The answer to a request that failed.
-pub fn failure(error: &ApiError) -> Response<Body> {
+pub fn failure(error: &ApiError, encoding: Encoding) -> Response<Body> {
     let status = StatusCode::from_u16(error.reason.code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut response = Response::builder().status(status).header(CONTENT_TYPE, "application/json");
+    let mut response = Response::builder().status(status);
     if let Some(seconds) = error.retry_after_seconds {
         response = response.header("Retry-After", seconds);
     }
-    response.body(Body::from(error.status().to_string())).unwrap_or_default()
+    content::reply(response, encoding, error.status().to_string().into())
 }
 
 /// Reads a body, but no more than the limit.

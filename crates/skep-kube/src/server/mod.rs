@@ -9,6 +9,8 @@
 mod access;
 mod admission;
 mod codec;
+mod content;
+mod continue_token;
 mod crd;
 mod discovery;
 mod exchange;
@@ -23,6 +25,7 @@ mod registry;
 mod representation;
 mod reviews;
 mod route;
+mod tenure;
 mod watching;
 mod write;
 
@@ -61,6 +64,7 @@ impl Server {
         let state = Arc::new(State { store, registry, addresses, access, address: address.into() });
         crd::install_stored(&state)?;
         write::bootstrap(&state).await.map_err(|source| StartError::Bootstrap(source.to_string()))?;
+        crd::follow(&state);
         Ok(Self { state })
     }
 

@@ -9,6 +9,11 @@ use crate::builtin;
 /// The parameters of writes that clients look for.
 const WRITE_PARAMETERS: [&str; 4] = ["dryRun", "fieldManager", "fieldValidation", "force"];
 
+/// The methods of a path, what OpenAPI calls their actions, and the verbs that allow them.
+const OF_OBJECTS: [(&str, &str, &str); 4] =
+    [("get", "get", "get"), ("put", "put", "update"), ("patch", "patch", "patch"), ("delete", "delete", "delete")];
+const OF_COLLECTIONS: [(&str, &str, &str); 2] = [("get", "list", "list"), ("post", "post", "create")];
+
 /// Which documents there are. The hash in the address changes with the document, so that clients may cache it.
 pub fn index(registry: &Registry) -> Value {
     let mut paths = Map::new();
@@ -108,10 +113,16 @@ fn add_paths(resource: &Resource, version: &str, schema: &str, paths: &mut Map<S
             "responses": { "200": { "description": "OK", "content": { "application/json": { "schema": reference } } } },
         })
     };
-    paths.insert(format!("{collection}/{{name}}"), json!({
-        "get": operation("get"), "put": operation("put"), "patch": operation("patch"), "delete": operation("delete"),
-    }));
-    paths.insert(collection, json!({ "get": operation("list"), "post": operation("post") }));
+    let mut add = |path: String, offered: &[(&str, &str, &str)]| {
+        let allowed = offered.iter().filter(|(_, _, verb)| resource.allows(verb));
+        let operations: Map<String, Value> =
+            allowed.map(|(method, action, _)| ((*method).to_owned(), operation(action))).collect();
+        if !operations.is_empty() {
+            paths.insert(path, operations.into());
+        }
+    };
+    add(format!("{collection}/{{name}}"), &OF_OBJECTS);
+    add(collection, &OF_COLLECTIONS);
 }
 
 fn parameter(name: &str) -> Value {

@@ -27,16 +27,38 @@ pub struct Options {
     /// What the rows of a table carry of their objects.
     pub include_object: Option<String>,
     bad_dry_run: Option<String>,
-    bad_version_match: Option<String>,
     bad_field_validation: Option<String>,
 }
 
 /// How a revision in a list request is meant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VersionMatch {
     Exact,
     NotOlderThan,
+    Unknown(String),
 }
+
+impl VersionMatch {
+    fn read(text: String) -> Option<Self> {
+        match text.as_str() {
+            "" => None,
+            "Exact" => Some(Self::Exact),
+            "NotOlderThan" => Some(Self::NotOlderThan),
+            _ => Some(Self::Unknown(text)),
+        }
+    }
+
+    fn text(&self) -> &str {
+        match self {
+            Self::Exact => "Exact",
+            Self::NotOlderThan => "NotOlderThan",
+            Self::Unknown(text) => text,
+        }
+    }
+}
+
+const VERSION_MATCH: &str = "resourceVersionMatch";
+const MATCH_WITH_CONTINUE: &str = "resourceVersionMatch is forbidden when continue is provided";
 
 /// What happens to members that the schema does not know.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -57,7 +79,7 @@ impl Options {
         Ok(options)
     }
 
-    /// What makes no sense in a request of this kind, which `kind` names: `CreateOptions`, `ListOptions`.
+    /// What makes no sense in a write of this kind, which `kind` names: `CreateOptions`, `PatchOptions`.
     pub fn check(&self, kind: &str) -> Result<(), ApiError> {
         let mut errors = Vec::new();
         if let Some(unknown) = &self.bad_dry_run {
@@ -68,14 +90,56 @@ impl Options {
             let detail = "supported values: \"\", \"Ignore\", \"Strict\", \"Warn\"";
             errors.push(FieldError::new("fieldValidation", Problem::NotSupported(json!(unknown)), detail));
         }
-        if let Some(unknown) = &self.bad_version_match {
-            let detail = "supported values: \"Exact\", \"NotOlderThan\", \"\"";
-            errors.push(FieldError::new("resourceVersionMatch", Problem::NotSupported(json!(unknown)), detail));
+        refuse(kind, &errors)
+    }
+
+    /// What a list request says about revisions must make sense together.
+    pub fn check_list(&self) -> Result<(), ApiError> {
+        let mut errors = Vec::new();
+        if let Some(how) = &self.resource_version_match {
+            if self.resource_version.is_none() {
+                let detail = "resourceVersionMatch is forbidden unless resourceVersion is provided";
+                errors.push(FieldError::forbidden(VERSION_MATCH, detail));
+            }
+            if self.continue_.is_some() {
+                errors.push(FieldError::forbidden(VERSION_MATCH, MATCH_WITH_CONTINUE));
+            }
+            if let VersionMatch::Unknown(unknown) = how {
+                let detail = "supported values: \"Exact\", \"NotOlderThan\", \"\"";
+                errors.push(FieldError::new(VERSION_MATCH, Problem::NotSupported(json!(unknown)), detail));
+            }
+            if *how == VersionMatch::Exact && self.resource_version.as_deref() == Some("0") {
+                let detail = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
+                errors.push(FieldError::forbidden(VERSION_MATCH, detail));
+            }
         }
-        if errors.is_empty() {
-            return Ok(());
+        if self.send_initial_events.is_some() {
+            errors.push(FieldError::forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
         }
-        Err(ApiError::invalid(&ResourceName::new("meta.k8s.io", kind), "", &errors))
+        refuse("ListOptions", &errors)
+    }
+
+    /// The same for a watch.
+    pub fn check_watch(&self) -> Result<(), ApiError> {
+        let mut errors = Vec::new();
+        let how = self.resource_version_match.as_ref();
+        if self.send_initial_events.is_some() && how != Some(&VersionMatch::NotOlderThan) {
+            let detail = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+            errors.push(FieldError::forbidden(VERSION_MATCH, detail));
+        }
+        if how.is_some() && self.send_initial_events.is_none() {
+            let detail = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+            errors.push(FieldError::forbidden(VERSION_MATCH, detail));
+        }
+        if let Some(how) = how.filter(|how| **how != VersionMatch::NotOlderThan) {
+            errors.push(FieldError::not_supported(VERSION_MATCH, how.text(), &["NotOlderThan"]));
+        }
+        // A watch that begins with what is there is taken for one that asked for it.
+        let begins_with_state = matches!(self.resource_version.as_deref(), None | Some("0"));
+        if self.continue_.is_some() && (how.is_some() || begins_with_state) {
+            errors.push(FieldError::forbidden(VERSION_MATCH, MATCH_WITH_CONTINUE));
+        }
+        refuse("ListOptions", &errors)
     }
 
     fn set(&mut self, name: &str, value: String) -> Result<(), ApiError> {
@@ -85,18 +149,12 @@ impl Options {
             "limit" => self.limit = number(&value)?.filter(|limit| *limit > 0),
             "continue" => self.continue_ = non_empty(value),
             "resourceVersion" => self.resource_version = non_empty(value),
-            "resourceVersionMatch" => match value.as_str() {
-                "" => {}
-                "Exact" => self.resource_version_match = Some(VersionMatch::Exact),
-                "NotOlderThan" => self.resource_version_match = Some(VersionMatch::NotOlderThan),
-                _ => self.bad_version_match = Some(value),
-            },
+            VERSION_MATCH => self.resource_version_match = VersionMatch::read(value),
             "watch" => self.watch = flag(&value),
             "allowWatchBookmarks" => self.allow_bookmarks = flag(&value),
             "sendInitialEvents" => self.send_initial_events = Some(flag(&value)),
             "timeoutSeconds" => self.timeout_seconds = number(&value)?,
             "dryRun" => match value.as_str() {
-                "" => {}
                 "All" => self.dry_run = true,
                 _ => self.bad_dry_run = Some(value),
             },
@@ -109,13 +167,20 @@ impl Options {
             },
             "force" => self.force = Some(flag(&value)),
             "gracePeriodSeconds" => self.grace_period_seconds = signed(&value)?,
-            "propagationPolicy" => self.propagation_policy = non_empty(value),
+            "propagationPolicy" => self.propagation_policy = Some(value),
             "orphanDependents" => self.orphan_dependents = Some(flag(&value)),
             "includeObject" => self.include_object = non_empty(value),
             _ => {}
         }
         Ok(())
     }
+}
+
+fn refuse(kind: &str, errors: &[FieldError]) -> Result<(), ApiError> {
+    if errors.is_empty() {
+        return Ok(());
+    }
+    Err(ApiError::invalid(&ResourceName::new("meta.k8s.io", kind), "", errors))
 }
 
 /// The parameters of a query, decoded.
@@ -187,8 +252,25 @@ mod tests {
         for query in ["limit=many", "timeoutSeconds=1.5"] {
             assert!(Options::parse(query).is_err(), "{query}");
         }
-        for query in ["dryRun=Some", "fieldValidation=Maybe", "resourceVersionMatch=x"] {
+        for query in ["dryRun=Some", "fieldValidation=Maybe"] {
             assert!(Options::parse(query).unwrap().check("CreateOptions").is_err(), "{query}");
+        }
+    }
+
+    #[test]
+    fn lists_and_watches_have_rules_of_their_own() {
+        for (query, list, watch) in [
+            ("resourceVersion=1&resourceVersionMatch=x", 1, 2),
+            ("resourceVersion=1&resourceVersionMatch=Exact", 0, 2),
+            ("resourceVersion=0&resourceVersionMatch=Exact", 1, 2),
+            ("resourceVersionMatch=NotOlderThan", 1, 1),
+            ("resourceVersionMatch=NotOlderThan&sendInitialEvents=true", 2, 0),
+            ("sendInitialEvents=true", 1, 1),
+            ("continue=x", 0, 1),
+        ] {
+            let options = Options::parse(query).unwrap();
+            let problems = |checked: Result<(), ApiError>| checked.err().map_or(0, |error| error.causes.len());
+            assert_eq!((problems(options.check_list()), problems(options.check_watch())), (list, watch), "{query}");
         }
     }
 

@@ -1,5 +1,7 @@
 //! What the path of a request is about.
 
+use http::Method;
+
 /// An object, a collection, or a part of an object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ResourcePath {
@@ -12,6 +14,25 @@ pub struct ResourcePath {
     pub subresource: Option<String>,
     /// What follows the subresource, as in `pods/x/proxy/some/path`.
     pub rest: Vec<String>,
+    /// Whether the path itself asks for a watch, as `/api/v1/watch/pods` does.
+    pub watch: bool,
+}
+
+impl ResourcePath {
+    /// What a request does, in the words of discovery and of roles. `watches`: the query asks for a watch.
+    pub fn verb(&self, method: &Method, watches: bool) -> &'static str {
+        let has_name = self.name.is_some();
+        match *method {
+            Method::POST => "create",
+            Method::PUT => "update",
+            Method::PATCH => "patch",
+            Method::DELETE if has_name => "delete",
+            Method::DELETE => "deletecollection",
+            _ if self.watch || (watches && !has_name) => "watch",
+            _ if has_name => "get",
+            _ => "list",
+        }
+    }
 }
 
 /// Where a path leads.
@@ -33,9 +54,12 @@ pub enum Target {
     Other(Vec<String>),
 }
 
-/// Reads a decoded path. Empty segments are left out, as the real server does.
+/// Reads a path. Slashes at its end mean nothing; an empty segment within it is a segment, and an encoded slash is a
+/// slash, as on the real server.
 pub fn parse(path: &str) -> Target {
-    let segments: Vec<String> = path.split('/').filter(|segment| !segment.is_empty()).map(decoded).collect();
+    let path = decoded(path);
+    let path = path.strip_prefix('/').unwrap_or(&path).trim_end_matches('/');
+    let segments: Vec<String> = if path.is_empty() { Vec::new() } else { path.split('/').map(str::to_owned).collect() };
     match segments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["api"] => Target::LegacyVersions,
         ["apis"] => Target::Groups,
@@ -70,18 +94,30 @@ fn decoded(segment: &str) -> String {
 const NAMESPACE_SUBRESOURCES: [&str; 2] = ["status", "finalize"];
 
 fn resource(group: &str, version: &str, segments: &[String]) -> ResourcePath {
+    let nothing = ResourcePath { group: group.to_owned(), version: version.to_owned(), ..ResourcePath::default() };
+    let (watch, segments) = match segments {
+        [first, rest @ ..] if first == "watch" && !rest.is_empty() => (true, rest),
+        all => (false, all),
+    };
     let in_namespace =
         segments.len() > 2 && segments[0] == "namespaces" && !NAMESPACE_SUBRESOURCES.contains(&segments[2].as_str());
-    let (namespace, segments) =
-        if in_namespace { (Some(segments[1].clone()), &segments[2..]) } else { (None, segments) };
+    // An empty namespace is all of them.
+    let (namespace, segments) = if in_namespace {
+        (Some(segments[1].clone()).filter(|namespace| !namespace.is_empty()), &segments[2..])
+    } else {
+        (None, segments)
+    };
+    if segments.iter().any(String::is_empty) {
+        return nothing;
+    }
     ResourcePath {
-        group: group.to_owned(),
-        version: version.to_owned(),
         namespace,
         resource: segments.first().cloned().unwrap_or_default(),
         name: segments.get(1).cloned(),
         subresource: segments.get(2).cloned(),
         rest: segments.get(3..).unwrap_or_default().to_vec(),
+        watch,
+        ..nothing
     }
 }
 
@@ -128,6 +164,30 @@ mod tests {
         assert_eq!(parse("/apis/apps/v1"), Target::GroupVersion { group: "apps".into(), version: "v1".into() });
         assert_eq!(parse("/healthz"), Target::Other(vec!["healthz".into()]));
         assert_eq!(parse("/"), Target::Other(vec![]));
+    }
+
+    #[test]
+    fn empty_segments_name_nothing_but_all_namespaces() {
+        assert_eq!(of("/api/v1/namespaces/default/secrets//").resource, "secrets");
+        let everywhere = of("/api/v1/namespaces//secrets");
+        assert_eq!((everywhere.namespace, everywhere.resource.as_str()), (None, "secrets"));
+        for path in ["/api/v1//secrets", "/api/v1/namespaces/default//secrets", "/api/v1/namespaces/default/secrets//x"]
+        {
+            assert_eq!(of(path).resource, "", "{path}");
+        }
+        assert_eq!(of("/api//v1/secrets").version, "");
+        assert_eq!(parse("//api/v1"), Target::Other(vec![String::new(), "api".into(), "v1".into()]));
+    }
+
+    #[test]
+    fn a_path_can_ask_for_a_watch() {
+        let one = of("/api/v1/watch/namespaces/default/secrets/a");
+        assert_eq!((one.watch, one.namespace.as_deref(), one.name.as_deref()), (true, Some("default"), Some("a")));
+        assert_eq!(one.verb(&Method::GET, false), "watch");
+        let namespace = of("/api/v1/watch/namespaces/default");
+        assert_eq!((namespace.watch, namespace.resource.as_str()), (true, "namespaces"));
+        assert_eq!(of("/api/v1/pods").verb(&Method::GET, true), "watch");
+        assert_eq!(of("/api/v1/nodes/a").verb(&Method::GET, true), "get");
     }
 
     #[test]

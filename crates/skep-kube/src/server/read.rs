@@ -1,21 +1,20 @@
 //! Reading: one object, or a list of them.
 
 use axum::body::Body;
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::{Response, StatusCode};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::State;
 use super::codec::{self, Shown};
+use super::continue_token::ContinueToken;
 use super::exchange::Exchange;
 use super::options::{Options, VersionMatch};
 use super::registry::Origin;
 use super::representation::{self, Items};
 use crate::builtin;
 use crate::selector::{FieldSelector, FieldSupport, LabelSelector};
-use crate::status::{ApiError, Cause, FieldError, Reason, ResourceName};
-use crate::store::{Key, Page, Record, RevisionError, Selection};
+use crate::status::{ApiError, Cause, Reason};
+use crate::store::{Key, Page, Record, Selection};
 
 /// The key of an object in the store.
 pub fn key(exchange: &Exchange, name: &str) -> Key {
@@ -45,6 +44,8 @@ pub struct Selectors {
     pub labels: LabelSelector,
     pub fields: FieldSelector,
     support: FieldSupport,
+    /// Whether fields have other names than in the store.
+    is_second_face: bool,
 }
 
 impl Selectors {
@@ -55,10 +56,19 @@ impl Selectors {
             Origin::BuiltIn(_) => FieldSupport::built_in(&exchange.resource.group, &exchange.resource.plural),
             Origin::Custom => FieldSupport::custom(exchange.version()?.selectable_fields.iter().map(String::as_str)),
         };
-        let fields = FieldSelector::parse(&exchange.options.field_selector)
+        let mut fields = FieldSelector::parse(&exchange.options.field_selector)
             .and_then(|fields| fields.check(&support))
             .map_err(|error| ApiError::bad_request(error.to_string()))?;
-        Ok(Self { labels, fields, support })
+        // The path of a watch can name its one object, and then the selector must not name another.
+        if let Some(name) = &exchange.path.name {
+            if fields.is_everything() {
+                fields = FieldSelector::of_name(name);
+            } else if fields.name() != Some(name) {
+                return Err(ApiError::bad_request("fieldSelector metadata.name doesn't match requested name"));
+            }
+        }
+        let is_second_face = exchange.resource.is_second_face_of_events();
+        Ok(Self { labels, fields, support, is_second_face })
     }
 
     pub fn is_everything(&self) -> bool {
@@ -77,7 +87,10 @@ impl Selectors {
     }
 
     fn fields_match(&self, record: &Record) -> bool {
-        let object: Value = serde_json::from_slice(&record.object).unwrap_or_default();
+        let mut object: Value = serde_json::from_slice(&record.object).unwrap_or_default();
+        if self.is_second_face {
+            builtin::event_from_core(&mut object);
+        }
         self.fields.matches(&object, &self.support)
     }
 }
@@ -88,7 +101,7 @@ pub fn list(state: &State, exchange: &Exchange) -> Result<Response<Body>, ApiErr
     let position = Position::of(state, exchange)?;
     let resource = exchange.resource.storage_name();
     // A selector may leave out any number of objects, so the limit is counted here and not by the store.
-    let limit = exchange.options.limit.and_then(|limit| usize::try_from(limit).ok());
+    let limit = limit(&exchange.options);
     let selection = Selection {
         resource: &resource,
         namespace: exchange.path.namespace.as_deref(),
@@ -96,7 +109,7 @@ pub fn list(state: &State, exchange: &Exchange) -> Result<Response<Body>, ApiErr
         limit: if selectors.is_everything() { limit } else { None },
     };
     let page = match position.revision {
-        Some(revision) => state.store.list_at(revision, &selection).map_err(|error| too_old(error, &position))?,
+        Some(revision) => state.store.list_at(revision, &selection).map_err(|_| too_old(&position))?,
         None => state.store.list(&selection),
     };
     let items = select(page, &selectors, limit);
@@ -104,11 +117,17 @@ pub fn list(state: &State, exchange: &Exchange) -> Result<Response<Body>, ApiErr
     Ok(exchange.reply(StatusCode::OK, document))
 }
 
+/// How many objects a page may have. Who takes any revision gets all objects, as from the real server's cache.
+fn limit(options: &Options) -> Option<usize> {
+    let takes_any_revision = options.resource_version.as_deref() == Some("0") && options.continue_.is_none();
+    options.limit.filter(|_| !takes_any_revision).and_then(|limit| usize::try_from(limit).ok())
+}
+
 fn select(page: Page, selectors: &Selectors, limit: Option<usize>) -> Items {
     let revision = page.revision;
     if selectors.is_everything() {
         let continue_ =
-            (page.remaining > 0).then(|| page.records.last().map(|last| token(revision, &last.key))).flatten();
+            (page.remaining > 0).then(|| page.records.last().map(|last| continue_after(revision, &last.key))).flatten();
         let remaining = continue_.is_some().then_some(page.remaining);
         return Items { records: page.records, revision, continue_, remaining };
     }
@@ -117,9 +136,14 @@ fn select(page: Page, selectors: &Selectors, limit: Option<usize>) -> Items {
     if let Some(limit) = limit {
         records.truncate(limit);
     }
-    let continue_ = more.then(|| records.last().map(|last| token(revision, &last.key))).flatten();
+    let continue_ = more.then(|| records.last().map(|last| continue_after(revision, &last.key))).flatten();
     // How many follow is not told of a selected list.
     Items { records, revision, continue_, remaining: None }
+}
+
+fn continue_after(revision: u64, last: &Key) -> String {
+    ContinueToken { revision: Some(revision), namespace: last.namespace.to_string(), name: last.name.to_string() }
+        .write()
 }
 
 /// Where a list begins, and at which revision it must be true.
@@ -132,14 +156,15 @@ struct Position {
 impl Position {
     fn of(state: &State, exchange: &Exchange) -> Result<Self, ApiError> {
         let options = &exchange.options;
-        check_version_match(options)?;
+        options.check_list()?;
         if let Some(token) = &options.continue_ {
+            let ContinueToken { revision, namespace, name } = ContinueToken::read(token).map_err(|error| {
+                ApiError::bad_request(format!("invalid continue token: continue key is not valid: {error}"))
+            })?;
             if options.resource_version.as_deref().is_some_and(|version| version != "0") {
                 return Err(ApiError::bad_request("specifying resource version is not allowed when using continue"));
             }
-            return read_token(token).ok_or_else(|| {
-                ApiError::bad_request("continue key is not valid: encoded continue token is not valid")
-            });
+            return Ok(Self { revision, after: Some((namespace, name)) });
         }
         let revision = match options.resource_version.as_deref() {
             None => None,
@@ -148,7 +173,7 @@ impl Position {
             ),
         };
         check_not_too_large(state, revision)?;
-        match (options.resource_version_match, revision) {
+        match (&options.resource_version_match, revision) {
             (Some(VersionMatch::Exact), Some(revision)) => Ok(Self { revision: Some(revision), after: None }),
             // A limited list at a revision, without a word on how to match it, is the exact one.
             (None, Some(revision)) if revision > 0 && options.limit.is_some() => {
@@ -159,28 +184,8 @@ impl Position {
     }
 }
 
-/// What is said about revisions must make sense together.
-fn check_version_match(options: &Options) -> Result<(), ApiError> {
-    let forbidden = |why: &str| Err(FieldError::forbidden("resourceVersionMatch", why));
-    let is_zero = options.resource_version.as_deref() == Some("0");
-    let checked = match (options.resource_version_match, &options.resource_version) {
-        _ if options.send_initial_events.is_some() => {
-            Err(FieldError::forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
-        }
-        (Some(_), _) if options.continue_.is_some() => {
-            forbidden("resourceVersionMatch is forbidden when continue is provided")
-        }
-        (Some(_), None) => forbidden("resourceVersionMatch is forbidden unless resourceVersion is provided"),
-        (Some(VersionMatch::Exact), _) if is_zero => {
-            forbidden("resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"")
-        }
-        _ => Ok(()),
-    };
-    checked.map_err(|error| ApiError::invalid(&ResourceName::new("meta.k8s.io", "ListOptions"), "", &[error]))
-}
-
 /// A revision that has not happened cannot be waited for: only this server makes them.
-fn check_not_too_large(state: &State, revision: Option<u64>) -> Result<(), ApiError> {
+pub fn check_not_too_large(state: &State, revision: Option<u64>) -> Result<(), ApiError> {
     let current = state.store.revision();
     let Some(revision) = revision.filter(|revision| *revision > current) else {
         return Ok(());
@@ -196,40 +201,33 @@ fn check_not_too_large(state: &State, revision: Option<u64>) -> Result<(), ApiEr
     Err(error)
 }
 
-/// A resourceVersion in a request.
+/// A resourceVersion in a request. The real server takes a bad one for a mistake of its own, except in lists.
 pub fn revision(text: &str) -> Result<u64, ApiError> {
     text.parse().map_err(|_| {
-        ApiError::bad_request(format!(
-            "resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
-        ))
+        let message =
+            format!("resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax");
+        ApiError::new(Reason::Unknown, message)
     })
 }
 
-fn token(revision: u64, last: &Key) -> String {
-    let document =
-        json!({ "v": "meta.k8s.io/v1", "rv": revision, "start": format!("{}/{}", last.namespace, last.name) });
-    URL_SAFE_NO_PAD.encode(document.to_string())
-}
-
-fn read_token(token: &str) -> Option<Position> {
-    let document: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(token).ok()?).ok()?;
-    let (namespace, name) = document["start"].as_str()?.split_once('/')?;
-    Some(Position { revision: document["rv"].as_u64(), after: Some((namespace.to_owned(), name.to_owned())) })
-}
-
-fn too_old(error: RevisionError, position: &Position) -> ApiError {
+fn too_old(position: &Position) -> ApiError {
     if position.after.is_some() {
         return ApiError::expired(
             "The provided continue parameter is too old to display a consistent list result. You can start a new list \
              without the continue parameter.",
         );
     }
-    ApiError::expired(error.to_string())
+    ApiError::expired("The resourceVersion for the provided list is too old.")
 }
 
 /// How objects of a request's resource are shown.
 pub fn shown<'a>(api_version: &'a str, exchange: &'a Exchange) -> Shown<'a> {
     Shown { api_version, kind: &exchange.resource.kind }
+}
+
+/// Whether a record is shown as it is stored.
+pub fn is_shown_as_stored(exchange: &Exchange, record: &Record) -> bool {
+    !exchange.resource.is_second_face_of_events() && !exchange.resource.reshapes(record)
 }
 
 /// The object that a record holds, in the version of the request.
@@ -238,6 +236,11 @@ pub fn load(exchange: &Exchange, record: &Record) -> Result<Value, ApiError> {
         .map_err(|error| ApiError::internal(&error.to_string()))?;
     if exchange.resource.is_second_face_of_events() {
         builtin::event_from_core(&mut object);
+    }
+    if exchange.resource.reshapes(record)
+        && let Ok(version) = exchange.version()
+    {
+        version.reshape(&mut object);
     }
     Ok(object)
 }

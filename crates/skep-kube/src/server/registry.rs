@@ -4,13 +4,15 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 
+use super::tenure::Tenure;
 use crate::builtin::{self, Builtin};
 use crate::json_path::{ColumnType, JsonPath, cell};
-use crate::schema::{CompiledSchema, Schema};
+use crate::schema::{CompiledSchema, Scale, Schema, apply_defaults, prune};
 use crate::status::ResourceName;
+use crate::store::Record;
 
 /// A resource, in all its versions.
 #[derive(Debug)]
@@ -30,6 +32,11 @@ pub struct Resource {
     /// The version in which objects are kept.
     pub storage_version: String,
     pub origin: Origin,
+    /// Whether all versions have the same schema.
+    pub is_of_one_shape: bool,
+    /// Whether it goes away when the last object does, so that there must be no new ones.
+    pub is_terminating: bool,
+    pub tenure: Tenure,
 }
 
 /// Where a resource comes from.
@@ -66,14 +73,6 @@ pub struct Subresource {
     pub scale: Option<Scale>,
 }
 
-/// Where a resource keeps what the scale subresource shows.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Scale {
-    pub spec_replicas: String,
-    pub status_replicas: String,
-    pub label_selector: Option<String>,
-}
-
 /// A column of a table.
 #[derive(Debug, Clone)]
 pub struct Column {
@@ -101,7 +100,14 @@ impl Resource {
 
     /// The kind as errors about validation name it.
     pub fn kind_name(&self) -> ResourceName {
-        ResourceName::new(&self.group, &self.kind)
+        // Both faces of events are checked as one kind.
+        let group = if self.is_second_face_of_events() { "" } else { &self.group };
+        ResourceName::new(group, &self.kind)
+    }
+
+    /// Whether something can be done with it, by its verb.
+    pub fn allows(&self, verb: &str) -> bool {
+        self.verbs.iter().any(|allowed| allowed == verb)
     }
 
     pub fn version(&self, name: &str) -> Option<&Version> {
@@ -125,6 +131,19 @@ impl Resource {
     pub fn is_second_face_of_events(&self) -> bool {
         self.group == "events.k8s.io" && self.plural == "events"
     }
+
+    /// Whether a stored object may not be what the versions show: it was written under another schema, or through
+    /// another version.
+    pub fn reshapes(&self, record: &Record) -> bool {
+        self.origin == Origin::Custom && (record.revision <= self.tenure.since() || !self.is_of_one_shape)
+    }
+}
+
+impl Subresource {
+    /// Whether something can be done with it, by its verb.
+    pub fn allows(&self, verb: &str) -> bool {
+        self.verbs.iter().any(|allowed| allowed == verb)
+    }
 }
 
 impl Version {
@@ -134,6 +153,12 @@ impl Version {
 
     pub fn has_status(&self) -> bool {
         self.subresource("status").is_some()
+    }
+
+    /// Makes a stored object what this version shows.
+    pub fn reshape(&self, object: &mut Value) {
+        prune(&self.schema, object);
+        apply_defaults(&self.schema, object);
     }
 }
 
@@ -146,6 +171,7 @@ pub fn group_version(group: &str, version: &str) -> String {
 #[derive(Debug, Default)]
 pub struct Registry {
     resources: RwLock<BTreeMap<(String, String), Arc<Resource>>>,
+    deciding: Mutex<()>,
 }
 
 impl Registry {
@@ -161,9 +187,9 @@ impl Registry {
                 group_version: part.group_version.map(|(group, version)| (group.to_owned(), version.to_owned())),
                 verbs: owned(part.verbs),
                 scale: (part.name == "scale").then(|| Scale {
-                    spec_replicas: ".spec.replicas".into(),
-                    status_replicas: ".status.replicas".into(),
-                    label_selector: Some(".spec.selector".into()),
+                    spec_replicas_path: ".spec.replicas".into(),
+                    status_replicas_path: ".status.replicas".into(),
+                    label_selector_path: Some(".spec.selector".into()),
                 }),
             })
             .collect();
@@ -184,7 +210,7 @@ impl Registry {
                 name: row.version.to_owned(),
                 schema,
                 published: Value::Null,
-                deprecation: None,
+                deprecation: row.deprecation.map(str::to_owned),
                 columns: Vec::new(),
                 subresources,
                 selectable_fields: Vec::new(),
@@ -192,17 +218,31 @@ impl Registry {
             }],
             storage_version: row.version.to_owned(),
             origin: Origin::BuiltIn(row),
+            is_of_one_shape: true,
+            is_terminating: false,
+            tenure: Tenure::default(),
         });
     }
 
-    /// Adds a resource, or puts it in the place of the one with the same group and plural.
-    pub fn insert(&self, resource: Resource) {
-        let key = (resource.group.clone(), resource.plural.clone());
-        self.resources.write().insert(key, Arc::new(resource));
+    /// Settles what a resource is from now on, if it is served at all. One at a time, so that what is decided last, by
+    /// the newest state, is what stays.
+    pub fn decide(&self, group: &str, plural: &str, decide: impl FnOnce(Option<&Resource>) -> Option<Resource>) {
+        let _one_at_a_time = self.deciding.lock();
+        let before = self.find(group, plural);
+        let after = decide(before.as_deref());
+        let ended = before.filter(|before| after.as_ref().is_none_or(|after| !after.tenure.continues(&before.tenure)));
+        match after {
+            Some(resource) => self.insert(resource),
+            None => _ = self.resources.write().remove(&(group.to_owned(), plural.to_owned())),
+        }
+        if let Some(resource) = ended {
+            resource.tenure.end();
+        }
     }
 
-    pub fn remove(&self, group: &str, plural: &str) -> bool {
-        self.resources.write().remove(&(group.to_owned(), plural.to_owned())).is_some()
+    fn insert(&self, resource: Resource) {
+        let key = (resource.group.clone(), resource.plural.clone());
+        self.resources.write().insert(key, Arc::new(resource));
     }
 
     pub fn find(&self, group: &str, plural: &str) -> Option<Arc<Resource>> {

@@ -6,21 +6,20 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
-use http::header::CONTENT_TYPE;
+use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{Method, Response, StatusCode};
 use serde_json::json;
 
 use super::exchange::{self, Exchange, failure, header};
+use super::negotiate;
 use super::path::{self, ResourcePath, Target};
-use super::registry::Origin;
+use super::registry::{Origin, Registry, Resource};
+use super::write::Expected;
 use super::{Server, State, discovery, openapi, read, reviews, watching, write};
 use crate::auth::User;
 use crate::auth::identity::Certificate;
 use crate::auth::user::{AUTHENTICATED_GROUP, MASTERS_GROUP};
 use crate::status::ApiError;
-
-/// Asks for all of discovery at once.
-const AGGREGATED: &str = "as=APIGroupDiscoveryList";
 
 impl Server {
     /// The server as a router, for a listener or for a client in the same process.
@@ -54,38 +53,58 @@ impl Server {
 }
 
 async fn answer(state: &Arc<State>, request: Request) -> Response<Body> {
+    let encoding = negotiate::failure_encoding(header(request.headers(), ACCEPT.as_str()));
+    try_answer(state, request).await.unwrap_or_else(|error| failure(&error, encoding))
+}
+
+async fn try_answer(state: &Arc<State>, request: Request) -> Result<Response<Body>, ApiError> {
     let target = path::parse(request.uri().path());
     let (parts, body) = request.into_parts();
-    let user = match state.user_of(&parts).and_then(|user| state.authorize(&user, &parts, &target).map(|()| user)) {
-        Ok(user) => user,
-        Err(error) => return failure(&error),
-    };
-    let wants_aggregated = header(&parts.headers, "accept").is_some_and(|accept| accept.contains(AGGREGATED));
+    let user = state.user_of(&parts)?;
+    state.authorize(&user, &parts, &target)?;
+    let accept = header(&parts.headers, ACCEPT.as_str()).map(str::to_owned);
     let request = Request::from_parts(parts, body);
-    match target {
-        Target::Resource(path) if reviews::is_question(&path) && request.method() == Method::POST => {
-            match exchange::body(request.into_body()).await.and_then(|body| reviews::answer(state, &user, &path, &body))
-            {
-                Ok(response) => response,
-                Err(error) => failure(&error),
+    Ok(match target {
+        Target::Resource(path) => match reviews::question(&path) {
+            Some(expected) if request.method() == Method::POST => {
+                question(state, &user, &path, &expected, request).await?
             }
-        }
-        Target::Resource(path) => match about_resource(state, user, path, request).await {
-            Ok(response) => response,
-            Err(error) => failure(&error),
+            _ => about_resource(state, user, path, request).await?,
         },
-        Target::LegacyVersions if wants_aggregated => aggregated(&discovery::aggregated(&state.registry, true)),
-        Target::Groups if wants_aggregated => aggregated(&discovery::aggregated(&state.registry, false)),
-        Target::LegacyVersions => document(&discovery::legacy_versions(&state.registry, &state.address)),
-        Target::Groups => document(&discovery::groups(&state.registry)),
-        Target::Group(group) => {
-            discovery::group(&state.registry, &group).map_or_else(no_page, |found| document(&found))
-        }
-        Target::GroupVersion { group, version } => {
-            discovery::resources(&state.registry, &group, &version).map_or_else(no_page, |found| document(&found))
-        }
         Target::Other(segments) => other(state, &segments),
-    }
+        discovered => discovery(state, &discovered, accept.as_deref())?,
+    })
+}
+
+async fn question(
+    state: &State,
+    user: &User,
+    path: &ResourcePath,
+    expected: &Expected<'_>,
+    request: Request,
+) -> Result<Response<Body>, ApiError> {
+    let (parts, body) = request.into_parts();
+    let encoding = negotiate::answer(header(&parts.headers, ACCEPT.as_str()), false)?.encoding;
+    let body = exchange::body(body).await?;
+    let question = write::read_body(&body, header(&parts.headers, CONTENT_TYPE.as_str()), expected)?;
+    reviews::answer(state, user, path, &question.value, encoding)
+}
+
+fn discovery(state: &State, target: &Target, accept: Option<&str>) -> Result<Response<Body>, ApiError> {
+    let registry = &state.registry;
+    let is_aggregated = negotiate::is_discovery_aggregated(accept)?;
+    Ok(match target {
+        Target::LegacyVersions if is_aggregated => aggregated(&discovery::aggregated(registry, true)),
+        Target::Groups if is_aggregated => aggregated(&discovery::aggregated(registry, false)),
+        Target::LegacyVersions => document(&discovery::legacy_versions(registry, &state.address)),
+        Target::Groups => document(&discovery::groups(registry)),
+        Target::Group(group) => discovery::group(registry, group).map_or_else(no_page, |found| document(&found)),
+        Target::GroupVersion { group, version } => match discovery::resources(registry, group, version) {
+            Some(found) => document(&found),
+            None => nowhere(registry, group)?,
+        },
+        Target::Resource(_) | Target::Other(_) => no_page(),
+    })
 }
 
 fn document(value: &serde_json::Value) -> Response<Body> {
@@ -104,12 +123,23 @@ fn no_page() -> Response<Body> {
     respond(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", "404 page not found\n")
 }
 
+/// A path that leads nowhere below a group: whoever serves the built-in groups says so in a document.
+fn nowhere(registry: &Registry, group: &str) -> Result<Response<Body>, ApiError> {
+    let is_built_in = |known: &Resource| known.group == group && known.origin != Origin::Custom;
+    if registry.all().iter().any(|known| is_built_in(known)) { Err(ApiError::no_such_path()) } else { Ok(no_page()) }
+}
+
 fn other(state: &State, segments: &[String]) -> Response<Body> {
     match segments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["healthz" | "livez" | "readyz", ..] => respond(StatusCode::OK, "text/plain; charset=utf-8", "ok"),
-        ["openapi", "v3"] => document(&openapi::index(&state.registry)),
+        // The real server does not say that this is JSON.
+        ["openapi", "v3"] => {
+            let index = openapi::index(&state.registry);
+            respond(StatusCode::OK, "text/plain; charset=utf-8", index.to_string())
+        }
         ["openapi", "v3", "api", version] => schemas(state, "", version),
         ["openapi", "v3", "apis", group, version] => schemas(state, group, version),
+        ["openapi", "v3", ..] => no_schemas(),
         ["version"] => document(&json!({
             "major": "1", "minor": "36", "gitVersion": concat!("v1.36.3+skep-", env!("CARGO_PKG_VERSION")),
             "gitCommit": "", "gitTreeState": "clean", "buildDate": "1970-01-01T00:00:00Z",
@@ -120,7 +150,14 @@ fn other(state: &State, segments: &[String]) -> Response<Body> {
 }
 
 fn schemas(state: &State, group: &str, version: &str) -> Response<Body> {
-    openapi::document(&state.registry, group, version).map_or_else(no_page, |found| document(&found))
+    openapi::document(&state.registry, group, version).map_or_else(no_schemas, |found| document(&found))
+}
+
+/// Nothing, not even words.
+fn no_schemas() -> Response<Body> {
+    let mut response = Response::default();
+    *response.status_mut() = StatusCode::NOT_FOUND;
+    response
 }
 
 async fn about_resource(
@@ -132,25 +169,59 @@ async fn about_resource(
     let Some(resource) =
         state.registry.find(&path.group, &path.resource).filter(|resource| resource.version(&path.version).is_some())
     else {
-        let is_custom =
-            state.registry.all().iter().any(|known| known.group == path.group && known.origin == Origin::Custom);
-        return Ok(if is_custom { no_page() } else { failure(&ApiError::no_such_path()) });
+        return nowhere(&state.registry, &path.group);
     };
     if resource.namespaced != path.namespace.is_some() {
         // A collection can be read across namespaces, and that is all.
-        if path.name.is_some() || path.namespace.is_some() {
-            return Err(ApiError::no_such_path());
+        let can_be_read = path.name.is_none() && path.namespace.is_none() && resource.allows("list");
+        let is_read = request.method() == Method::GET;
+        if !can_be_read || (!is_read && resource.origin == Origin::Custom) {
+            return nowhere(&state.registry, &path.group);
         }
-        if request.method() != Method::GET {
+        if !is_read {
             return Err(ApiError::method_not_allowed());
         }
     }
     let (parts, body) = request.into_parts();
+    let encoding = negotiate::failure_encoding(header(&parts.headers, ACCEPT.as_str()));
     let body = exchange::body(body).await?;
     let query = parts.uri.query().unwrap_or_default().to_owned();
     let mut exchange = Exchange::new(parts.method, path, resource, &query, parts.headers, body)?;
     exchange.user = user;
-    dispatch(state, &mut exchange).await.unwrap_or_else(|| watch_or_refuse(state, exchange))
+    let answered = dispatch(state, &mut exchange).await;
+    let warnings = std::mem::take(&mut exchange.warnings);
+    let answered = answered.unwrap_or_else(|| watch_or_refuse(state, exchange));
+    let mut response = answered.unwrap_or_else(|error| failure(&error, encoding));
+    exchange::tell_warnings(&mut response, &warnings);
+    Ok(response)
+}
+
+/// Whether a request is one that its resource knows.
+fn check_verb(exchange: &Exchange) -> Result<(), ApiError> {
+    let (path, resource) = (&exchange.path, &exchange.resource);
+    let verb = path.verb(&exchange.method, exchange.options.watch);
+    if path.watch && verb != "watch" {
+        return Err(ApiError::method_not_allowed());
+    }
+    let is_allowed = match path.subresource.as_deref() {
+        Some(name) => match exchange.version()?.subresource(name) {
+            Some(part) if !path.watch && path.rest.is_empty() => part.allows(verb),
+            // The server of custom resources takes the question for one about the object.
+            None if resource.origin == Origin::Custom => {
+                return Err(ApiError::not_found(&resource.name(), exchange.name()));
+            }
+            _ => return Err(ApiError::no_such_path()),
+        },
+        // What cannot be read has no names.
+        None if path.name.is_some() && !resource.allows("get") => return Err(ApiError::no_such_path()),
+        // A definition that goes away offers less than it takes; what becomes of a write is said where it is done.
+        None => resource.is_terminating || resource.allows(verb),
+    };
+    match resource.origin {
+        _ if is_allowed => Ok(()),
+        Origin::Custom => Err(ApiError::method_not_supported(&resource.name(), verb)),
+        Origin::BuiltIn(_) => Err(ApiError::method_not_allowed()),
+    }
 }
 
 /// Everything but watches, which take the request with them.
@@ -158,24 +229,21 @@ async fn dispatch(state: &State, exchange: &mut Exchange) -> Option<Result<Respo
     let method = exchange.method.clone();
     let has_name = exchange.path.name.is_some();
     let part = exchange.path.subresource.clone();
-    if let Some(part) = part.as_deref()
-        && !exchange.version().is_ok_and(|version| version.subresource(part).is_some())
-    {
-        return Some(Err(ApiError::no_such_path()));
-    }
     let options_kind = match method {
-        Method::POST => "CreateOptions",
-        Method::PUT => "UpdateOptions",
-        Method::PATCH => "PatchOptions",
-        Method::DELETE => "DeleteOptions",
-        _ => "ListOptions",
+        Method::POST => Some("CreateOptions"),
+        Method::PUT => Some("UpdateOptions"),
+        Method::PATCH => Some("PatchOptions"),
+        Method::DELETE => Some("DeleteOptions"),
+        _ => None,
     };
-    if let Err(error) = exchange.options.check(options_kind) {
+    let checked = check_verb(exchange).and_then(|()| options_kind.map_or(Ok(()), |kind| exchange.options.check(kind)));
+    if let Err(error) = checked {
         return Some(Err(error));
     }
+    let watches = exchange.path.watch || exchange.options.watch;
     Some(match (method, has_name, part.as_deref()) {
-        (Method::GET, true, None | Some("status")) => read::get(state, exchange),
-        (Method::GET, false, _) if !exchange.options.watch => read::list(state, exchange),
+        (Method::GET, true, None | Some("status")) if !exchange.path.watch => read::get(state, exchange),
+        (Method::GET, false, _) if !watches => read::list(state, exchange),
         (Method::POST, false, _) => write::create(state, exchange).await,
         (Method::PUT, true, None | Some("status" | "finalize")) => write::update(state, exchange).await,
         (Method::PATCH, true, None | Some("status")) => write::patch(state, exchange).await,
@@ -190,8 +258,12 @@ async fn dispatch(state: &State, exchange: &mut Exchange) -> Option<Result<Respo
 }
 
 fn watch_or_refuse(state: &State, exchange: Exchange) -> Result<Response<Body>, ApiError> {
-    if exchange.method == Method::GET && exchange.path.name.is_none() && exchange.options.watch {
+    let verb = exchange.path.verb(&exchange.method, exchange.options.watch);
+    if exchange.method == Method::GET && verb == "watch" {
         return watching::watch(state, exchange);
+    }
+    if exchange.resource.origin == Origin::Custom {
+        return Err(ApiError::method_not_supported(&exchange.resource.name(), verb));
     }
     Err(ApiError::method_not_allowed())
 }

@@ -7,45 +7,40 @@ use std::time::Duration;
 use axum::body::Body;
 use bytes::Bytes;
 use futures::stream;
-use http::header::CONTENT_TYPE;
-use http::{Response, StatusCode};
+use http::Response;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::State;
 use super::codec;
+use super::content;
 use super::exchange::Exchange;
+use super::metadata;
 use super::negotiate::Form;
-use super::options::VersionMatch;
-use super::read::{Selectors, load, revision, shown};
+use super::read::{Selectors, check_not_too_large, is_shown_as_stored, load, revision, shown};
 use super::representation;
-use crate::status::{ApiError, FieldError};
-use crate::store::{Changed, Event, Record, RevisionError, Watch, WatchEnd};
+use crate::status::ApiError;
+use crate::store::{Changed, Event, Page, Record, RevisionError, Watch, WatchEnd};
 
 /// How long a watch lasts when the client does not say.
 const DEFAULT_DURATION: Duration = Duration::from_mins(45);
 /// How often a client that asked for bookmarks gets one.
 const BOOKMARK_INTERVAL: Duration = Duration::from_mins(1);
+/// The last bookmark comes so long before the watch ends that it is not lost with it.
+const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 
-/// GET of a collection with `watch=true`.
+/// GET of a collection with `watch=true`, or of a path that begins with `watch`.
 pub fn watch(state: &State, exchange: Exchange) -> Result<Response<Body>, ApiError> {
-    check_initial_events(&exchange)?;
+    exchange.options.check_watch()?;
+    representation::check_form(&exchange)?;
     let selectors = Selectors::of(&exchange)?;
-    let resource = exchange.resource.storage_name();
-    let namespace = exchange.path.namespace.clone();
-    let start = Start::of(&exchange)?;
-    let (initial, watch) = match start {
-        Start::Now => (None, state.store.watch(&resource, namespace.as_deref(), None)),
-        Start::After(revision) => (None, state.store.watch(&resource, namespace.as_deref(), Some(revision))),
-        Start::WithState => {
-            let (page, watch) = state.store.watch_with_state(&resource, namespace.as_deref());
-            (Some(page), Ok(watch))
+    // A watch that cannot begin where it was asked to is told in the stream, so that it looks like one that ended.
+    let (initial, watch) = match begin(state, &exchange, Start::of(&exchange)?) {
+        Ok(begun) => begun,
+        Err(error) => {
+            let encoding = exchange.answer.encoding;
+            return Ok(content::stream(encoding, Body::from(content::event(encoding, error_event(&error)))));
         }
-    };
-    let watch = match watch {
-        Ok(watch) => watch,
-        // A watch that cannot begin where it was asked to is told in the stream, so that it looks like one that ended.
-        Err(error) => return Ok(respond(Body::from(error_event(&unwatchable(&error))))),
     };
     let mut follower = Follower::new(exchange, selectors, watch);
     if let Some(page) = initial {
@@ -54,58 +49,62 @@ pub fn watch(state: &State, exchange: Exchange) -> Result<Response<Body>, ApiErr
                 follower.push("ADDED", &record, record.revision);
             }
         }
-        if follower.exchange.options.send_initial_events == Some(true) {
+        if follower.exchange.options.allow_bookmarks {
             follower.push_bookmark(page.revision, true);
         }
     }
     Ok(stream_response(follower))
 }
 
+fn begin(state: &State, exchange: &Exchange, start: Start) -> Result<(Option<Page>, Watch), ApiError> {
+    let resource = exchange.resource.storage_name();
+    let namespace = exchange.path.namespace.as_deref();
+    let from = match start {
+        Start::WithState { not_older_than } => {
+            check_not_too_large(state, not_older_than)?;
+            let (page, watch) = state.store.watch_with_state(&resource, namespace);
+            return Ok((Some(page), watch));
+        }
+        Start::Now => None,
+        Start::After(revision) => Some(revision),
+    };
+    let oldest = exchange.resource.tenure.since();
+    if let Some(requested) = from.filter(|requested| *requested < oldest) {
+        return Err(too_old(requested, oldest));
+    }
+    match state.store.watch(&resource, namespace, from) {
+        Ok(watch) => Ok((None, watch)),
+        Err(RevisionError::Expired { requested, oldest }) => Err(too_old(requested, oldest)),
+        Err(error @ RevisionError::Future { .. }) => Err(ApiError::internal(&error.to_string())),
+    }
+}
+
+fn too_old(requested: u64, oldest: u64) -> ApiError {
+    ApiError::expired(format!("too old resource version: {requested} ({oldest})"))
+}
+
 /// Where a watch begins.
+#[derive(Debug, Clone, Copy)]
 enum Start {
     Now,
     After(u64),
     /// First every object that is there, as if it had just been created.
-    WithState,
+    WithState {
+        not_older_than: Option<u64>,
+    },
 }
 
 impl Start {
     fn of(exchange: &Exchange) -> Result<Self, ApiError> {
         let options = &exchange.options;
-        if options.send_initial_events == Some(true) {
-            return Ok(Self::WithState);
-        }
-        match options.resource_version.as_deref().map(revision).transpose()? {
-            None if options.send_initial_events == Some(false) => Ok(Self::Now),
-            None | Some(0) => Ok(Self::WithState),
-            Some(revision) => Ok(Self::After(revision)),
-        }
+        let asked = options.resource_version.as_deref().map(revision).transpose()?;
+        Ok(match (options.send_initial_events, asked) {
+            (Some(true), not_older_than) => Self::WithState { not_older_than },
+            (Some(false), None) => Self::Now,
+            (_, None | Some(0)) => Self::WithState { not_older_than: None },
+            (_, Some(revision)) => Self::After(revision),
+        })
     }
-}
-
-fn check_initial_events(exchange: &Exchange) -> Result<(), ApiError> {
-    let options = &exchange.options;
-    let mut errors = Vec::new();
-    match (options.send_initial_events, options.resource_version_match) {
-        (Some(_), None | Some(VersionMatch::Exact)) => errors.push(FieldError::forbidden(
-            "resourceVersionMatch",
-            "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-        )),
-        (None, Some(_)) => errors.push(FieldError::forbidden(
-            "resourceVersionMatch",
-            "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
-        )),
-        _ => {}
-    }
-    if errors.is_empty() {
-        return Ok(());
-    }
-    let kind = crate::status::ResourceName::new("meta.k8s.io", "ListOptions");
-    Err(ApiError::invalid(&kind, "", &errors))
-}
-
-fn unwatchable(error: &RevisionError) -> ApiError {
-    ApiError::expired(error.to_string())
 }
 
 fn error_event(error: &ApiError) -> Bytes {
@@ -116,16 +115,18 @@ fn line(event: &Value) -> Bytes {
     format!("{event}\n").into()
 }
 
-fn respond(body: Body) -> Response<Body> {
-    Response::builder().status(StatusCode::OK).header(CONTENT_TYPE, "application/json").body(body).unwrap_or_default()
+fn stream_response(follower: Follower) -> Response<Body> {
+    let encoding = follower.exchange.answer.encoding;
+    let events = stream::unfold(follower, move |mut follower| async move {
+        let line = follower.next().await?;
+        Some((Ok::<_, std::convert::Infallible>(content::event(encoding, line)), follower))
+    });
+    content::stream(encoding, Body::from_stream(events))
 }
 
-fn stream_response(follower: Follower) -> Response<Body> {
-    let lines = stream::unfold(follower, |mut follower| async move {
-        let line = follower.next().await?;
-        Some((Ok::<_, std::convert::Infallible>(line), follower))
-    });
-    respond(Body::from_stream(lines))
+fn next_bookmark(now: Instant, ends: Instant) -> Instant {
+    let regular = now + BOOKMARK_INTERVAL;
+    ends.checked_sub(LAST_BOOKMARK).filter(|last| *last > now).map_or(regular, |last| last.min(regular))
 }
 
 /// A watch with one client at its end. It holds at most the events that were there when it began and one more.
@@ -154,7 +155,7 @@ impl Follower {
             watch,
             waiting: VecDeque::new(),
             ends: now + duration,
-            next_bookmark: now + BOOKMARK_INTERVAL,
+            next_bookmark: next_bookmark(now, now + duration),
             ended: false,
             rows_sent: false,
         }
@@ -170,21 +171,24 @@ impl Follower {
                 return None;
             }
             tokio::select! {
-                event = self.watch.next() => match event {
-                    Ok(event) => self.take(&event),
-                    Err(WatchEnd::Closed) => return None,
-                    Err(lagged @ WatchEnd::Lagged { .. }) => {
-                        self.ended = true;
-                        self.waiting.push_back(error_event(&ApiError::expired(lagged.to_string())));
-                    }
-                },
+                // In this order, so that the events before the end of the resource are sent.
+                biased;
                 () = tokio::time::sleep_until(self.ends) => return None,
                 () = tokio::time::sleep_until(self.next_bookmark), if self.exchange.options.allow_bookmarks => {
-                    self.next_bookmark = Instant::now() + BOOKMARK_INTERVAL;
+                    self.next_bookmark = next_bookmark(Instant::now(), self.ends);
                     if let Ok(revision) = self.watch.progress() {
                         self.push_bookmark(revision, false);
                     }
                 }
+                event = self.watch.next() => match event {
+                    Ok(event) => self.take(&event),
+                    Err(WatchEnd::Closed) => return None,
+                    Err(WatchEnd::Lagged { position, oldest }) => {
+                        self.ended = true;
+                        self.waiting.push_back(error_event(&too_old(position, oldest)));
+                    }
+                },
+                () = self.exchange.resource.tenure.ended() => return None,
             }
         }
     }
@@ -208,10 +212,10 @@ impl Follower {
     fn push(&mut self, type_: &str, record: &Arc<Record>, revision: u64) {
         let mut line = format!("{{\"type\":\"{type_}\",\"object\":").into_bytes();
         match self.exchange.answer.form {
-            Form::Object if !self.exchange.resource.is_second_face_of_events() => {
+            Form::Object if is_shown_as_stored(&self.exchange, record) => {
                 codec::serve(record, revision, shown(&self.api_version, &self.exchange), &mut line);
             }
-            form => match self.represented(form, record) {
+            form => match self.represented(form, record, revision) {
                 Ok(document) => line.extend_from_slice(document.to_string().as_bytes()),
                 // A stored object that cannot be read is the server's own mistake; the client keeps its stream.
                 Err(error) => line.extend_from_slice(error.status().to_string().as_bytes()),
@@ -221,20 +225,40 @@ impl Follower {
         self.waiting.push_back(line.into());
     }
 
-    fn represented(&mut self, form: Form, record: &Record) -> Result<Value, ApiError> {
-        let object = load(&self.exchange, record)?;
+    fn represented(&mut self, form: Form, record: &Record, revision: u64) -> Result<Value, ApiError> {
+        let mut object = load(&self.exchange, record)?;
+        metadata::set(&mut object, "resourceVersion", Some(revision.to_string().into()));
+        self.in_form(form, object)
+    }
+
+    fn in_form(&mut self, form: Form, object: Value) -> Result<Value, ApiError> {
         if form == Form::Table {
             let with_columns = !std::mem::replace(&mut self.rows_sent, true);
             let mut table = representation::table(&self.exchange, std::slice::from_ref(&object), with_columns)?;
-            table["metadata"] = json!({ "resourceVersion": record.revision.to_string() });
+            table["metadata"] = json!({ "resourceVersion": object["metadata"]["resourceVersion"] });
             return Ok(table);
         }
-        Ok(if form == Form::Object { object } else { representation::partial(&object) })
+        Ok(if form == Form::Object { object } else { representation::partial(&self.exchange, &object) })
     }
 
     fn push_bookmark(&mut self, revision: u64, ends_initial_events: bool) {
-        let kind = &self.exchange.resource.kind;
-        let object = representation::bookmark(&self.api_version, kind, revision, ends_initial_events);
+        let bookmark = representation::bookmark(&self.exchange, revision, ends_initial_events);
+        let object = self.in_form(self.exchange.answer.form, bookmark).unwrap_or_else(|error| error.status());
         self.waiting.push_back(line(&json!({ "type": "BOOKMARK", "object": object })));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_bookmark_comes_every_minute_and_shortly_before_the_end() {
+        let now = Instant::now();
+        let after = |seconds| now + Duration::from_secs(seconds);
+        assert_eq!(next_bookmark(now, after(600)), after(60));
+        assert_eq!(next_bookmark(now, after(4)), after(2));
+        assert!(next_bookmark(now, after(1)) > after(1));
+        assert!(next_bookmark(after(2), after(4)) > after(4));
     }
 }

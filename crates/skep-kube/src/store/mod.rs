@@ -128,11 +128,11 @@ impl Store {
         self.state.read().list_at(revision, selection)
     }
 
-    /// Follows the changes after a revision, or from now on.
+    /// Follows the changes after a revision, or from now on. A revision that has not happened yet is waited for.
     pub fn watch(&self, resource: &str, namespace: Option<&str>, from: Option<u64>) -> Result<Watch, RevisionError> {
         let state = self.state.read();
         let position = from.unwrap_or(state.revision);
-        state.check(position)?;
+        state.check(position.min(state.revision))?;
         Ok(self.watch_from(resource, namespace, position))
     }
 

@@ -79,7 +79,7 @@ impl Watch {
         let lagged = WatchEnd::Lagged { position: self.position, oldest: state.history.compacted() };
         let mut waiting = state.history.after(self.position).ok_or(lagged)?;
         let event = waiting.find(|event| event.concerns(&self.resource, self.namespace.as_deref())).cloned();
-        let position = event.as_ref().map_or(state.revision, |event| event.revision - 1);
+        let position = event.as_ref().map_or(state.revision.max(self.position), |event| event.revision - 1);
         Ok((position, event))
     }
 }

@@ -80,6 +80,11 @@ fn declared(kind: &Builtin) -> Vec<Declared> {
     }
 }
 
+/// Whether a kind has columns of its own, rather than the name and time that every object can show.
+pub fn has_own_columns(kind: &Builtin) -> bool {
+    !declared(kind).iter().any(|Declared(name, ..)| *name == CREATED_AT.0)
+}
+
 /// The cells of an object, one per column.
 pub fn row(kind: &Builtin, object: &Value, now: OffsetDateTime) -> Vec<Value> {
     match kind.kind {

@@ -2,6 +2,7 @@
 
 mod access;
 mod container;
+mod event;
 mod network;
 mod others;
 mod pod;
@@ -16,23 +17,38 @@ use serde_json::Value;
 
 pub use self::update::{validate_status_update, validate_update};
 use super::Builtin;
-use super::metadata::validate_metadata;
+use super::metadata::{Finalizers, validate_metadata};
 use super::place::{At, ordered_text, struct_text};
 use crate::names::NameRule;
 use crate::status::FieldError;
+
+const IMMUTABLE: &str = "field is immutable";
 
 /// What names of a kind must look like.
 pub fn name_rule(kind: &Builtin) -> NameRule {
     match kind.kind {
         "Namespace" | "Service" => NameRule::Dns1123Label,
         "Role" | "ClusterRole" | "RoleBinding" | "ClusterRoleBinding" => NameRule::PathSegment,
+        "Event" if kind.group.is_empty() => NameRule::PathSegment,
         _ => NameRule::Dns1123Subdomain,
+    }
+}
+
+/// Which finalizers a kind takes.
+fn finalizers(kind: &Builtin) -> Finalizers {
+    match kind.kind {
+        "Lease" | "CustomResourceDefinition" | "PodDisruptionBudget" => Finalizers::Any,
+        "Event" if kind.group.is_empty() => Finalizers::Any,
+        _ => Finalizers::Known,
     }
 }
 
 /// Checks a new object, which must have its defaults already.
 pub fn validate_create(kind: &Builtin, object: &Value) -> Vec<FieldError> {
-    let mut errors = validate_metadata(object, name_rule(kind));
+    if kind.kind == "Event" {
+        return event::create(kind, object);
+    }
+    let mut errors = validate_metadata(object, name_rule(kind), finalizers(kind));
     errors.extend(rules(kind, object));
     errors
 }
@@ -57,7 +73,6 @@ fn rules(kind: &Builtin, object: &Value) -> Vec<FieldError> {
         "ClusterRoleBinding" => access::cluster_role_binding(&root),
         "EndpointSlice" => network::endpoint_slice(&root),
         "Endpoints" => network::endpoints(&root),
-        "Event" => others::event(&root, kind),
         "PersistentVolumeClaim" => others::claim(&root.member("spec")),
         "Node" => others::node(&root),
         "NetworkPolicy" => network::network_policy(&root),

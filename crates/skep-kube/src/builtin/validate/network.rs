@@ -35,15 +35,16 @@ pub(super) fn endpoint_slice(root: &At<'_>) -> Vec<FieldError> {
             errors.push(endpoint.member("addresses").required("must contain at least 1 address"));
         }
         for place in addresses {
-            errors.extend(match kind.own_text() {
-                "FQDN" => place.each(dns1123_subdomain(place.own_text())),
-                family => match address(place.own_text()) {
-                    Some(found) if found.is_ipv4() != (family == "IPv4") => {
-                        place.each(vec![format!("must be a valid {family} address")])
-                    }
-                    _ => place.each(reachable_address(place.own_text())),
-                },
-            });
+            if kind.own_text() == "FQDN" {
+                errors.extend(place.each(dns1123_subdomain(place.own_text())));
+                continue;
+            }
+            if address(place.own_text()).is_some_and(|found| found.is_ipv4() != (kind.own_text() == "IPv4")) {
+                // The real server leaves the index out.
+                let detail = format!("must be an {} address", kind.own_text());
+                errors.push(endpoint.member("addresses").invalid_as(place.own_text(), &detail));
+            }
+            errors.extend(place.each(reachable_address(place.own_text())));
         }
     }
     errors
@@ -56,9 +57,13 @@ pub(super) fn endpoints(root: &At<'_>) -> Vec<FieldError> {
         if lists.iter().all(Vec::is_empty) {
             errors.push(subset.required("must specify `addresses` or `notReadyAddresses`"));
         }
-        for address in lists.iter().flatten() {
-            let ip = address.member("ip");
+        for entry in lists.iter().flatten() {
+            let ip = entry.member("ip");
             errors.extend(ip.each(reachable_address(ip.own_text())));
+            if address(ip.own_text()).is_none() {
+                // The real server looks twice.
+                errors.push(ip.invalid_as(ip.own_text(), "must be a valid IP address"));
+            }
         }
         let ports = subset.items("ports");
         for port in &ports {

@@ -4,9 +4,12 @@ use std::collections::HashSet;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
 
+use super::super::Quantity;
 use super::super::place::{At, not_negative, one_of, struct_text};
-use super::super::{Builtin, Quantity};
+use crate::decode::decode;
+use crate::go_text::type_name;
 use crate::names::{
     RANGE_FORM, address_range, config_map_key, dns1123_subdomain, finalizer_name, label_value, qualified_name,
 };
@@ -38,7 +41,8 @@ pub(super) fn config_map(root: &At<'_>) -> Vec<FieldError> {
     errors.extend(keys(root, "binaryData"));
     bytes += root.entries("binaryData").map(|(_, value)| decoded_length(value.as_str())).sum::<usize>();
     if bytes > DATA_BYTES {
-        errors.push(FieldError::too_long("", DATA_BYTES));
+        // That is how the real server writes a field without a name.
+        errors.push(FieldError::too_long("[]", DATA_BYTES));
     }
     errors
 }
@@ -85,15 +89,25 @@ pub(super) fn secret(root: &At<'_>) -> Vec<FieldError> {
             let key = if kind.ends_with("json") { ".dockerconfigjson" } else { ".dockercfg" };
             if needs(key) {
                 let text = STANDARD.decode(root.value["data"][key].as_str().unwrap_or_default()).unwrap_or_default();
-                if let Err(error) = serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(&text) {
-                    let path = data.key(key);
-                    errors.push(FieldError::invalid(path, "<secret contents redacted>", error.to_string()));
+                if let Err(problem) = read_map(&text) {
+                    errors.push(FieldError::invalid(data.key(key), "<secret contents redacted>", problem));
                 }
             }
         }
         _ => {}
     }
     errors
+}
+
+/// Whether a document is a map, of whatever.
+fn read_map(document: &[u8]) -> Result<(), String> {
+    match decode(document).map_err(|error| error.to_string())?.value {
+        Value::Object(_) | Value::Null => Ok(()),
+        other => {
+            let found = type_name(&other);
+            Err(format!("json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"))
+        }
+    }
 }
 
 pub(super) fn namespace(root: &At<'_>) -> Vec<FieldError> {
@@ -114,43 +128,6 @@ pub(super) fn lease(root: &At<'_>) -> Vec<FieldError> {
         errors.push(duration.invalid("must be greater than 0"));
     }
     errors.extend(not_negative(&spec.member("leaseTransitions")));
-    errors
-}
-
-/// New events have to be complete; those of the old kind get away with nearly anything.
-pub(super) fn event(root: &At<'_>, kind: &Builtin) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let new_face = kind.group == "events.k8s.io";
-    let time = root.member("eventTime");
-    let namespace = root.deep("metadata.namespace");
-    let about = if new_face { "regarding" } else { "involvedObject" };
-    if !time.is_set() {
-        if new_face {
-            errors.push(time.required(""));
-            let kind = root.member("type");
-            if !matches!(kind.own_text(), "Normal" | "Warning") {
-                errors.push(kind.invalid_as(kind.own_text(), &format!("has invalid value: {}", kind.own_text())));
-            }
-            return errors;
-        }
-        let there = root.member(about);
-        if !there.text("namespace").is_empty() && there.text("namespace") != namespace.own_text() {
-            let detail = "does not match event.namespace";
-            errors.push(there.member("namespace").invalid(detail));
-        }
-        return errors;
-    }
-    let component = if new_face { "reportingController" } else { "reportingComponent" };
-    let component = At { path: "reportingComponent".to_owned(), value: &root.value[component] };
-    if component.own_text().is_empty() {
-        errors.push(component.required(""));
-    }
-    errors.extend(component.each(qualified_name(component.own_text())));
-    for name in ["reportingInstance", "action", "reason"] {
-        if root.text(name).is_empty() {
-            errors.push(root.member(name).required(""));
-        }
-    }
     errors
 }
 

@@ -18,8 +18,9 @@ use serde_json::{Map, Value};
 
 use super::conversion::convert;
 use super::display::{as_text, go_type, shown};
-use super::{PatchError, type_name};
+use super::{PatchError, Patched};
 use crate::decode::decode;
+use crate::go_text::type_name;
 use crate::schema::Schema;
 
 const PATCH: &str = "$patch";
@@ -29,8 +30,9 @@ const DELETE_FROM_LIST: &str = "$deleteFromPrimitiveList";
 
 type Members = Map<String, Value>;
 
-pub(super) fn apply(document: &[u8], object: &Value, schema: Option<&Schema>) -> Result<Value, PatchError> {
-    let mut patch = match decode(document).map_err(|error| PatchError::Malformed(error.to_string()))? {
+pub(super) fn apply(document: &[u8], object: &Value, schema: Option<&Schema>) -> Result<Patched, PatchError> {
+    let decoded = decode(document).map_err(|error| PatchError::Malformed(error.to_string()))?;
+    let mut patch = match decoded.value {
         Value::Object(patch) => patch,
         Value::Null => Members::new(),
         other => {
@@ -41,9 +43,9 @@ pub(super) fn apply(document: &[u8], object: &Value, schema: Option<&Schema>) ->
     };
     let merged = merge_maps(object.as_object().cloned().unwrap_or_default(), &mut patch, schema)?;
     let mut merged = Value::Object(merged);
+    let patch = Value::Object(patch);
     if let Some(schema) = schema {
-        convert(&mut merged, schema)
-            .map_err(|problem| PatchError::Unconvertible { shown: shown(&Value::Object(patch)), problem })?;
+        convert(&mut merged, schema).map_err(|problem| PatchError::Unconvertible { shown: shown(&patch), problem })?;
     }
     // A patch cannot make an object of another kind, and is not told so.
     for name in ["apiVersion", "kind"] {
@@ -51,7 +53,7 @@ pub(super) fn apply(document: &[u8], object: &Value, schema: Option<&Schema>) ->
             merged[name] = value.clone();
         }
     }
-    Ok(merged)
+    Ok(Patched { object: merged, oddities: decoded.duplicates, patch: Some(patch) })
 }
 
 fn directive_error(problem: impl Into<String>) -> PatchError {

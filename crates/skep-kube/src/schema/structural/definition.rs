@@ -1,8 +1,8 @@
-//! The names of a CustomResourceDefinition and how they fit together.
+//! A CustomResourceDefinition as a whole.
 
 use serde_json::Value;
 
-use super::super::validate::{kind_problem, label_problem};
+use super::{names, versions};
 use crate::status::FieldError;
 
 const SUBDOMAIN_WORDS: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or \
@@ -11,88 +11,67 @@ const SUBDOMAIN_WORDS: &str = "a lowercase RFC 1123 subdomain must consist of lo
 
 const APPROVAL: &str = "api-approved.kubernetes.io";
 
-pub(super) fn check(document: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let spec = &document["spec"];
+/// The name of a definition says what it defines. It cannot change, so that it is looked at once.
+pub(super) fn check_name(document: &Value) -> Option<FieldError> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let (name, group) = (text(&document["metadata"]["name"]), text(&spec["group"]));
-    if !name.is_empty() && !is_subdomain(&name) {
-        errors.push(FieldError::invalid("metadata.name", name.as_str(), SUBDOMAIN_WORDS));
-    }
-    if name != format!("{}.{group}", text(&spec["names"]["plural"])) {
-        let detail = "must be spec.names.plural+\".\"+spec.group";
-        errors.push(FieldError::invalid("metadata.name", name, detail));
-    }
-    errors.extend(check_group(&group, document));
-    match text(&spec["scope"]).as_str() {
-        "" => errors.push(FieldError::required("spec.scope", "")),
-        "Cluster" | "Namespaced" => {}
-        other => errors.push(FieldError::not_supported("spec.scope", other, &["Cluster", "Namespaced"])),
-    }
-    if spec["preserveUnknownFields"] == true {
-        let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema \
-                      instead";
-        errors.push(FieldError::invalid("spec.preserveUnknownFields", true, detail));
-    }
-    errors.extend(check_names(&spec["names"]));
+    let name = text(&document["metadata"]["name"]);
+    let (plural, group) = (text(&document["spec"]["names"]["plural"]), text(&document["spec"]["group"]));
+    let detail = "must be spec.names.plural+\".\"+spec.group";
+    (name != format!("{plural}.{group}")).then(|| FieldError::invalid("metadata.name", name, detail))
+}
+
+pub(super) fn check_spec(spec: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    errors.extend(check_group(spec["group"].as_str().unwrap_or_default()));
+    errors.extend(check_scope(spec["scope"].as_str().unwrap_or_default()));
+    errors.extend(versions::check_each(spec));
+    errors.extend(versions::check_together(spec));
+    errors.extend(names::check_presence(&spec["names"], "spec.names"));
+    errors.extend(names::check(&spec["names"], "spec.names"));
+    errors.extend(versions::check_common(spec));
     errors.extend(check_conversion(&spec["conversion"]));
     errors
 }
 
-fn check_group(group: &str, document: &Value) -> Option<FieldError> {
+fn check_group(group: &str) -> Option<FieldError> {
     if group.is_empty() {
         return Some(FieldError::required("spec.group", ""));
     }
     if !is_subdomain(group) {
         return Some(FieldError::invalid("spec.group", group, SUBDOMAIN_WORDS));
     }
-    if !group.contains('.') {
-        return Some(FieldError::invalid("spec.group", group, "should be a domain with at least one dot"));
-    }
-    let protected = [".k8s.io", ".kubernetes.io"].iter().any(|suffix| format!(".{group}").ends_with(suffix));
-    if protected && document["metadata"]["annotations"][APPROVAL].as_str().unwrap_or_default().is_empty() {
-        let detail = format!(
-            "protected groups must have approval annotation \"{APPROVAL}\", see \
-             https://github.com/kubernetes/enhancements/pull/1111"
-        );
-        return Some(FieldError::required(format!("metadata.annotations[{APPROVAL}]"), detail));
-    }
-    None
+    let detail = "should be a domain with at least one dot";
+    (!group.contains('.')).then(|| FieldError::invalid("spec.group", group, detail))
 }
 
-fn check_names(names: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let text = |name: &str| names[name].as_str().unwrap_or_default().to_owned();
-    let kind = text("kind");
-    // The server fills these in from the kind.
-    let or = |given: String, otherwise: String| if given.is_empty() && !kind.is_empty() { otherwise } else { given };
-    let singular = or(text("singular"), kind.to_lowercase());
-    let list_kind = or(text("listKind"), format!("{kind}List"));
-    for (name, value, is_kind) in [
-        ("plural", text("plural"), false),
-        ("singular", singular, false),
-        ("kind", kind.clone(), true),
-        ("listKind", list_kind.clone(), true),
-    ] {
-        let field = format!("spec.names.{name}");
-        if value.is_empty() {
-            errors.push(FieldError::required(field, ""));
-        } else if let Some(problem) = if is_kind { kind_problem(&value) } else { label_problem(&value) } {
-            errors.push(FieldError::invalid(field, value, problem));
-        }
+fn check_scope(scope: &str) -> Option<FieldError> {
+    match scope {
+        "" => Some(FieldError::required("spec.scope", "")),
+        "Cluster" | "Namespaced" => None,
+        other => Some(FieldError::not_supported("spec.scope", other, &["Cluster", "Namespaced"])),
     }
-    for list in ["shortNames", "categories"] {
-        for (index, name) in names[list].as_array().into_iter().flatten().filter_map(Value::as_str).enumerate() {
-            if let Some(problem) = label_problem(name) {
-                errors.push(FieldError::invalid(format!("spec.names.{list}[{index}]"), name, problem));
-            }
-        }
+}
+
+/// Groups of Kubernetes itself need somebody's approval. What went without it before may go on without it.
+pub(super) fn check_approval(document: &Value, old: Option<&Value>) -> Option<FieldError> {
+    let group = document["spec"]["group"].as_str().unwrap_or_default();
+    let is_protected = [".k8s.io", ".kubernetes.io"].iter().any(|suffix| format!(".{group}").ends_with(suffix));
+    let is_approved =
+        |document: &Value| !document["metadata"]["annotations"][APPROVAL].as_str().unwrap_or_default().is_empty();
+    if !is_protected || is_approved(document) || old.is_some_and(|old| !is_approved(old)) {
+        return None;
     }
-    if !kind.is_empty() && kind == list_kind {
-        let detail = "kind and listKind may not be the same";
-        errors.push(FieldError::invalid("spec.names.listKind", list_kind, detail));
-    }
-    errors
+    let detail = format!(
+        "protected groups must have approval annotation \"{APPROVAL}\", see \
+         https://github.com/kubernetes/enhancements/pull/1111"
+    );
+    Some(FieldError::required(format!("metadata.annotations[{APPROVAL}]"), detail))
+}
+
+pub(super) fn check_preserve(spec: &Value) -> Option<FieldError> {
+    let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema \
+                  instead";
+    (spec["preserveUnknownFields"] == true).then(|| FieldError::invalid("spec.preserveUnknownFields", true, detail))
 }
 
 fn check_conversion(conversion: &Value) -> Vec<FieldError> {

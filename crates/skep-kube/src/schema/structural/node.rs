@@ -3,117 +3,45 @@
 use serde_json::Value;
 
 use super::super::pattern;
-use super::{MAX_DEPTH, lists, shown};
+use super::{MAX_DEPTH, lists, root};
 use crate::go_text;
-use crate::status::{FieldError, Problem};
+use crate::status::FieldError;
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
 /// Keywords of JSON Schema that Kubernetes does not know.
 const UNSUPPORTED: [&str; 6] = ["$ref", "additionalItems", "definitions", "dependencies", "id", "patternProperties"];
 
-const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
+pub(super) const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
 const EMBEDDED: &str = "x-kubernetes-embedded-resource";
 const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
 
-/// Keywords that may stand at the root of a schema with a status subresource, under the names that messages give them.
-const AT_ROOT: &str = "[Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength \
-    MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example \
-    XPreserveUnknownFields XValidations]";
-const NOT_AT_ROOT: [&str; 16] = [
-    "$ref",
-    "additionalProperties",
-    "allOf",
-    "anyOf",
-    "default",
-    "enum",
-    "maxProperties",
-    "minProperties",
-    "not",
-    "nullable",
-    "oneOf",
-    "x-kubernetes-embedded-resource",
-    "x-kubernetes-int-or-string",
-    "x-kubernetes-list-map-keys",
-    "x-kubernetes-list-type",
-    "x-kubernetes-map-type",
-];
+/// What is wrong with a schema, in the two parts in which the server looks at it.
+pub(super) struct Findings {
+    /// Whether it has the structure of the objects that it describes, in the order of the texts.
+    pub(super) structure: Vec<FieldError>,
+    /// Whether its keywords say something, place by place.
+    pub(super) keywords: Vec<FieldError>,
+}
 
-pub(super) fn check(schema: &Value, at: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    check_root(schema, at, &mut errors);
-    Walk { errors: &mut errors, root: at }.place(schema, at, Position::Root, 0);
+pub(super) fn check(schema: &Value, at: &str) -> Findings {
+    let mut walk = Walk { structure: Vec::new(), keywords: Vec::new(), root: at };
+    root::check_structure(schema, at, &mut walk.structure);
+    walk.place(schema, at, Position::Root, 0);
+    let Walk { mut structure, keywords, .. } = walk;
     // With keywords that Kubernetes does not know, the structure is not looked at.
-    if errors.iter().any(|error| error.detail.ends_with(" is not supported")) {
-        errors.retain(|error| !is_about_structure(error));
+    if keywords.iter().any(|error| error.detail.ends_with(" is not supported")) {
+        structure.clear();
     }
-    errors
+    structure.sort_by_cached_key(ToString::to_string);
+    Findings { structure, keywords }
 }
 
-fn is_about_structure(error: &FieldError) -> bool {
-    error.detail.ends_with(" to be structural") || error.detail.starts_with("must not be empty for specified")
-}
-
-fn is_set(value: &Value) -> bool {
+pub(super) fn is_set(value: &Value) -> bool {
     !matches!(value, Value::Null | Value::Bool(false)) && value.as_str() != Some("")
 }
 
-/// What may not stand at the root of a schema with a status subresource.
-pub(super) fn check_beside_status(schema: &Value, at: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    if NOT_AT_ROOT.iter().any(|keyword| is_set(&schema[keyword])) {
-        let words =
-            format!("only {AT_ROOT} fields are allowed at the root of the schema if the status subresource is enabled");
-        errors.push(FieldError::new(at, Problem::InvalidHidden, format!("{}: {words}", shown::schema(schema))));
-    }
-    if let Some(type_) = schema["type"].as_str().filter(|type_| !type_.is_empty() && *type_ != "object") {
-        let words =
-            "only \"object\" is allowed as the type at the root of the schema if the status subresource is enabled";
-        errors.push(FieldError::invalid(format!("{at}.type"), type_, words));
-    }
-    errors
-}
-
-fn check_root(schema: &Value, at: &str, errors: &mut Vec<FieldError>) {
-    let type_ = schema["type"].as_str().unwrap_or_default();
-    if schema["nullable"] == true {
-        errors.push(FieldError::forbidden(format!("{at}.nullable"), "nullable cannot be true at the root"));
-    }
-    if type_.is_empty() {
-        if schema[PRESERVE] != true {
-            errors.push(FieldError::required(format!("{at}.type"), "must not be empty at the root"));
-        }
-    } else if type_ != "object" {
-        errors.push(FieldError::invalid(format!("{at}.type"), type_, "must be object at the root"));
-    }
-    check_metadata(schema, at, errors);
-}
-
-/// The types of what every object has, and what may be said about its metadata.
-fn check_metadata(schema: &Value, at: &str, errors: &mut Vec<FieldError>) {
-    check_object_parts(schema, at, errors);
-    let metadata = &schema["properties"]["metadata"];
-    let place = format!("{at}.properties[metadata]");
-    let Some(members) = metadata.as_object() else {
-        return;
-    };
-    let only_names = metadata["properties"]
-        .as_object()
-        .is_none_or(|properties| properties.keys().all(|name| name == "name" || name == "generateName"));
-    let allowed = |keyword: &String| matches!(keyword.as_str(), "type" | "properties" | "description" | "title");
-    if metadata["type"] == "object" && (!only_names || !members.keys().all(allowed)) {
-        let detail = "must not specify anything other than name and generateName, but metadata is implicitly specified";
-        errors.push(FieldError::forbidden(&place, detail));
-    }
-    for (name, property) in metadata["properties"].as_object().into_iter().flatten() {
-        if is_set(&property["default"]) {
-            let field = format!("{place}.properties[{name}].default");
-            errors.push(FieldError::forbidden(field, "must not be set in top-level metadata"));
-        }
-    }
-}
-
-fn check_object_parts(schema: &Value, at: &str, errors: &mut Vec<FieldError>) {
+pub(super) fn check_object_parts(schema: &Value, at: &str, errors: &mut Vec<FieldError>) {
     for (name, wanted) in [("apiVersion", "string"), ("kind", "string"), ("metadata", "object")] {
         if let Some(type_) = schema["properties"][name]["type"].as_str().filter(|type_| *type_ != wanted) {
             let field = format!("{at}.properties[{name}].type");
@@ -134,7 +62,8 @@ enum Position {
 }
 
 struct Walk<'a> {
-    errors: &'a mut Vec<FieldError>,
+    structure: Vec<FieldError>,
+    keywords: Vec<FieldError>,
     /// The path of the root, at which some mistakes are told wherever they are.
     root: &'a str,
 }
@@ -142,13 +71,13 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn place(&mut self, schema: &Value, at: &str, position: Position, depth: usize) {
         if depth > MAX_DEPTH {
-            self.errors.push(FieldError::forbidden(at, "nested too deeply"));
+            self.keywords.push(FieldError::forbidden(at, "nested too deeply"));
             return;
         }
         self.keywords(schema, at);
         self.type_(schema, at, position);
         self.extensions(schema, at, position);
-        lists::check(schema, at, self.errors);
+        lists::check(schema, at, &mut self.keywords);
         if let Position::Branch { may_have_type } = position {
             self.narrows(schema, at, may_have_type);
         }
@@ -157,29 +86,29 @@ impl Walk<'_> {
 
     fn keywords(&mut self, schema: &Value, at: &str) {
         for keyword in UNSUPPORTED.iter().filter(|keyword| is_set(&schema[**keyword])) {
-            self.errors.push(FieldError::forbidden(format!("{at}.{keyword}"), format!("{keyword} is not supported")));
+            self.keywords.push(FieldError::forbidden(format!("{at}.{keyword}"), format!("{keyword} is not supported")));
         }
         if is_set(&schema["$schema"]) {
-            self.errors.push(FieldError::invalid(self.root, "", "OpenAPIV3Schema 'schema' is not supported"));
+            self.keywords.push(FieldError::invalid(self.root, "", "OpenAPIV3Schema 'schema' is not supported"));
         }
         if schema["uniqueItems"] == true {
             let detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
-            self.errors.push(FieldError::forbidden(format!("{at}.uniqueItems"), detail));
+            self.keywords.push(FieldError::forbidden(format!("{at}.uniqueItems"), detail));
         }
         let has_properties = schema["properties"].as_object().is_some_and(|properties| !properties.is_empty());
         if has_properties && is_set(&schema["additionalProperties"]) {
             let detail = "additionalProperties and properties are mutual exclusive";
-            self.errors.push(FieldError::forbidden(format!("{at}.additionalProperties"), detail));
+            self.keywords.push(FieldError::forbidden(format!("{at}.additionalProperties"), detail));
         }
         if schema["items"].is_array() {
             let detail = "items must be a schema object and not an array";
-            self.errors.push(FieldError::forbidden(format!("{at}.items"), detail));
+            self.keywords.push(FieldError::forbidden(format!("{at}.items"), detail));
         }
         if let Some(pattern) = schema["pattern"].as_str().filter(|pattern| !pattern.is_empty())
             && let Err(problem) = pattern::compile(pattern)
         {
             let detail = format!("must be a valid regular expression, but isn't: {problem}");
-            self.errors.push(FieldError::invalid(format!("{at}.pattern"), pattern, detail));
+            self.structure.push(FieldError::invalid(format!("{at}.pattern"), pattern, detail));
         }
     }
 
@@ -194,41 +123,41 @@ impl Walk<'_> {
                 Position::Root | Position::Branch { .. } => return,
             };
             if !exempt {
-                self.errors.push(FieldError::required(field, words));
+                self.structure.push(FieldError::required(field, words));
             }
             return;
         }
         if !TYPES.contains(&type_) {
-            self.errors.push(FieldError::not_supported(&field, type_, &TYPES));
+            self.keywords.push(FieldError::not_supported(&field, type_, &TYPES));
         }
         if type_ == "null" {
             let detail = "type cannot be set to null, use nullable as an alternative";
-            self.errors.push(FieldError::forbidden(field, detail));
+            self.keywords.push(FieldError::forbidden(field, detail));
         }
         if type_ == "array" && schema["items"].is_null() {
-            self.errors.push(FieldError::required(format!("{at}.items"), "must be specified"));
+            self.structure.push(FieldError::required(format!("{at}.items"), "must be specified"));
         }
     }
 
     fn extensions(&mut self, schema: &Value, at: &str, position: Position) {
         if schema[PRESERVE] == false {
             let detail = "must be true or undefined";
-            self.errors.push(FieldError::invalid(format!("{at}.{PRESERVE}"), false, detail));
+            self.keywords.push(FieldError::invalid(format!("{at}.{PRESERVE}"), false, detail));
         }
         if schema[EMBEDDED] == true && !matches!(position, Position::Branch { .. }) {
             let empty = schema["properties"].as_object().is_none_or(serde_json::Map::is_empty);
             if empty && schema[PRESERVE] != true {
                 let detail = "must not be empty if x-kubernetes-embedded-resource is true without \
                               x-kubernetes-preserve-unknown-fields";
-                self.errors.push(FieldError::required(format!("{at}.properties"), detail));
+                self.structure.push(FieldError::required(format!("{at}.properties"), detail));
             }
             let detail = "must be object if x-kubernetes-embedded-resource is true";
             match schema["type"].as_str().unwrap_or_default() {
                 "object" => {}
-                "" => self.errors.push(FieldError::required(format!("{at}.type"), detail)),
-                other => self.errors.push(FieldError::invalid(format!("{at}.type"), other, detail)),
+                "" => self.structure.push(FieldError::required(format!("{at}.type"), detail)),
+                other => self.structure.push(FieldError::invalid(format!("{at}.type"), other, detail)),
             }
-            check_object_parts(schema, at, self.errors);
+            check_object_parts(schema, at, &mut self.structure);
         }
     }
 
@@ -237,7 +166,7 @@ impl Walk<'_> {
         let mut forbid = |keyword: &str, words: &str| {
             if is_set(&schema[keyword]) {
                 let detail = format!("must be {words} to be structural");
-                self.errors.push(FieldError::forbidden(format!("{at}.{keyword}"), detail));
+                self.structure.push(FieldError::forbidden(format!("{at}.{keyword}"), detail));
             }
         };
         forbid("additionalProperties", "undefined");

@@ -11,49 +11,68 @@ use super::super::validate::label_problem;
 use super::{check_schema, shown};
 use crate::status::{FieldError, Problem};
 
-/// One of the parts that the server moves to the top.
+/// One of the parts of a version that the server moves to the top.
 type Part = fn(&Value) -> &Value;
+/// What is wrong with that part of a version, which stands at a place.
 type Check = fn(&Value, &str) -> Vec<FieldError>;
 
-pub(super) fn check(document: &Value) -> Vec<FieldError> {
-    let given = &document["spec"]["versions"];
-    let versions: Vec<&Value> = given.as_array().into_iter().flatten().collect();
+/// The parts with what is wrong with them and the place at the top where they stand when all versions agree on them.
+const PARTS: [(&str, &str, Part, Check); 3] = [
+    ("schema.openAPIV3Schema", "validation.openAPIV3Schema", schema, check_own_schema),
+    ("subresources", "subresources", |version| &version["subresources"], check_scale),
+    ("additionalPrinterColumns", "additionalPrinterColumns", columns, check_columns),
+];
+
+fn versions(spec: &Value) -> Vec<&Value> {
+    spec["versions"].as_array().into_iter().flatten().collect()
+}
+
+fn is_common(versions: &[&Value], part: Part) -> bool {
+    versions.windows(2).all(|pair| part(pair[0]) == part(pair[1]))
+}
+
+/// Each version by itself, without what it has in common with the others.
+pub(super) fn check_each(spec: &Value) -> Vec<FieldError> {
+    let versions = versions(spec);
     let mut errors = Vec::new();
+    let without_schema = versions.iter().enumerate().filter(|(_, version)| !schema(version).is_object());
+    errors.extend(
+        without_schema
+            .map(|(index, _)| FieldError::required(format!("spec.versions[{index}].schema.openAPIV3Schema"), "")),
+    );
     for (index, version) in versions.iter().enumerate() {
-        check_version(version, &format!("spec.versions[{index}]"), &mut errors);
-    }
-    check_storage(given, &versions, &mut errors);
-    let common = |part: Part| versions.windows(2).all(|pair| part(pair[0]) == part(pair[1]));
-    let parts: [(&str, Part, Check); 2] = [
-        ("additionalPrinterColumns", |version| &version["additionalPrinterColumns"], check_columns),
-        ("subresources", |version| &version["subresources"], check_scale),
-    ];
-    for (name, part, check) in parts {
-        if common(part) {
-            errors
-                .extend(versions.first().into_iter().flat_map(|version| check(part(version), &format!("spec.{name}"))));
-        } else {
-            for (index, version) in versions.iter().enumerate() {
-                errors.extend(check(part(version), &format!("spec.versions[{index}].{name}")));
+        let at = format!("spec.versions[{index}]");
+        check_version(version, &at, &mut errors);
+        for (name, _, part, check) in PARTS {
+            if !is_common(&versions, part) {
+                errors.extend(check(version, &format!("{at}.{name}")));
             }
-        }
-    }
-    let has_status = |version: &Value| version["subresources"]["status"].is_object();
-    if common(schema) {
-        let at = "spec.validation.openAPIV3Schema";
-        let first = versions.first().filter(|version| schema(version).is_object());
-        errors.extend(first.into_iter().flat_map(|version| check_schema(schema(version), at, has_status(version))));
-    } else {
-        for (index, version) in versions.iter().enumerate().filter(|(_, version)| schema(version).is_object()) {
-            let at = format!("spec.versions[{index}].schema.openAPIV3Schema");
-            errors.extend(check_schema(schema(version), &at, has_status(version)));
         }
     }
     errors
 }
 
+/// What all versions have in common.
+pub(super) fn check_common(spec: &Value) -> Vec<FieldError> {
+    let versions = versions(spec);
+    let Some(first) = versions.first() else {
+        return Vec::new();
+    };
+    let common = PARTS.into_iter().filter(|(_, _, part, _)| is_common(&versions, *part));
+    common.flat_map(|(_, name, _, check)| check(first, &format!("spec.{name}"))).collect()
+}
+
 fn schema(version: &Value) -> &Value {
     &version["schema"]["openAPIV3Schema"]
+}
+
+fn columns(version: &Value) -> &Value {
+    &version["additionalPrinterColumns"]
+}
+
+fn check_own_schema(version: &Value, at: &str) -> Vec<FieldError> {
+    let has_status = version["subresources"]["status"].is_object();
+    if schema(version).is_object() { check_schema(schema(version), at, has_status) } else { Vec::new() }
 }
 
 fn check_version(version: &Value, at: &str, errors: &mut Vec<FieldError>) {
@@ -67,12 +86,12 @@ fn check_version(version: &Value, at: &str, errors: &mut Vec<FieldError>) {
         let detail = "can only be set for deprecated versions";
         errors.push(FieldError::invalid(format!("{at}.deprecationWarning"), warning, detail));
     }
-    if !schema(version).is_object() {
-        errors.push(FieldError::required(format!("{at}.schema.openAPIV3Schema"), ""));
-    }
 }
 
-fn check_storage(given: &Value, versions: &[&Value], errors: &mut Vec<FieldError>) {
+/// Whether the versions fit together.
+pub(super) fn check_together(spec: &Value) -> Vec<FieldError> {
+    let (given, versions) = (&spec["versions"], versions(spec));
+    let mut errors = Vec::new();
     let name = |version: &Value| version["name"].as_str().unwrap_or_default().to_owned();
     let refuse = |words: &str| {
         let shown = shown::versions(given);
@@ -82,21 +101,8 @@ fn check_storage(given: &Value, versions: &[&Value], errors: &mut Vec<FieldError
     if names.len() != versions.len() {
         errors.push(refuse("must contain unique version names"));
     }
-    let storage: Vec<String> =
-        versions.iter().filter(|version| version["storage"] == true).map(|version| name(version)).collect();
-    if storage.len() != 1 {
+    if versions.iter().filter(|version| version["storage"] == true).count() != 1 {
         errors.push(refuse("must have exactly one version marked as storage version"));
-    }
-    match storage.as_slice() {
-        [] => {
-            let detail = "must have at least one stored version";
-            errors.push(FieldError::invalid("status.storedVersions", Value::Null, detail));
-        }
-        [first, .., last] if first != last => {
-            let detail = format!("must have the storage version {last}");
-            errors.push(FieldError::invalid("status.storedVersions", vec![first.clone()], detail));
-        }
-        _ => {}
     }
     if let Some(first) = versions.first().map(|version| name(version))
         && !first.is_empty()
@@ -104,14 +110,15 @@ fn check_storage(given: &Value, versions: &[&Value], errors: &mut Vec<FieldError
     {
         errors.push(FieldError::invalid("spec.version", first, problem));
     }
+    errors
 }
 
 const COLUMN_TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
 const COLUMN_FORMATS: [&str; 8] = ["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
 
-fn check_columns(columns: &Value, at: &str) -> Vec<FieldError> {
+fn check_columns(version: &Value, at: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    for (index, column) in columns.as_array().into_iter().flatten().enumerate() {
+    for (index, column) in columns(version).as_array().into_iter().flatten().enumerate() {
         let field = |name: &str| format!("{at}[{index}].{name}");
         let text = |name: &str| column[name].as_str().unwrap_or_default();
         if text("name").is_empty() {
@@ -141,8 +148,8 @@ fn check_columns(columns: &Value, at: &str) -> Vec<FieldError> {
 
 const SIMPLE_PATH: &str = "must be a simple json path starting with .";
 
-fn check_scale(subresources: &Value, at: &str) -> Vec<FieldError> {
-    let scale = &subresources["scale"];
+fn check_scale(version: &Value, at: &str) -> Vec<FieldError> {
+    let scale = &version["subresources"]["scale"];
     if !scale.is_object() {
         return Vec::new();
     }

@@ -8,12 +8,12 @@ use super::super::State;
 use super::super::exchange::Exchange;
 use super::super::read;
 use super::draft::{self, Draft};
-use super::now;
-use crate::decode::decode_strict;
+use super::expected::Expected;
+use super::{body, now};
 use crate::status::ApiError;
 
 pub async fn bind(state: &State, exchange: &Exchange) -> Result<Response<Body>, ApiError> {
-    let binding = decode_strict(&exchange.body).map_err(|error| ApiError::bad_request(error.to_string()))?.0;
+    let binding = body::read(exchange, &Expected::binding())?.value;
     let node = binding["target"]["name"].as_str().unwrap_or_default();
     if node.is_empty() {
         return Err(ApiError::bad_request("the binding names no node in target.name"));

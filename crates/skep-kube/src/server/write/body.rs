@@ -7,37 +7,89 @@ use super::super::metadata;
 use super::super::negotiate::{self, Encoding};
 use super::super::options::FieldValidation;
 use super::super::registry::Origin;
-use crate::decode::{DecodeError, decode_strict};
-use crate::schema::{prune, unreadable};
+use super::expected::{Expected, Misread};
+use crate::decode::{Decoded, decode_object};
+use crate::protobuf::Envelope;
+use crate::schema::prune;
 use crate::status::{ApiError, FieldError, ResourceName};
 
 /// Reads the object of a create or update request: its version and kind fit the path, and members that the schema does
 /// not know are gone, refused or warned of, as the request wants it.
 pub fn object(exchange: &mut Exchange) -> Result<Value, ApiError> {
-    let (mut object, duplicates) = decode(exchange)?;
-    check_type(exchange, &mut object)?;
-    tidy(exchange, &mut object, duplicates)?;
-    check_namespace(exchange, &mut object)?;
+    let Decoded { value: mut object, duplicates, .. } = read(exchange, &Expected::of(exchange))?;
+    if exchange.resource.origin == Origin::Custom {
+        let (given, expected) = (object["apiVersion"].as_str().unwrap_or_default(), exchange.api_version());
+        if given != expected {
+            return Err(ApiError::bad_request(format!(
+                "the API version in the data ({given}) does not match the expected API version ({expected})"
+            )));
+        }
+        check_custom_kind(exchange, &object)?;
+    }
+    tidy(exchange, &mut object, duplicates).map_err(|problem| {
+        let given = Some((exchange.resource.kind.clone(), exchange.path.version.clone()));
+        refusal(&exchange.body, &exchange.resource.kind, Misread { given, problem })
+    })?;
     Ok(object)
 }
 
-fn decode(exchange: &Exchange) -> Result<(Value, Vec<String>), ApiError> {
-    let unrecognised = |problem: &str| {
-        let shown = shown(&exchange.body);
-        let kind = &exchange.resource.kind;
-        ApiError::bad_request(format!(
-            "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: \
-             {problem} ({shown})"
-        ))
+/// Reads the body of a request, which must be of a certain kind.
+pub fn read(exchange: &Exchange, expected: &Expected<'_>) -> Result<Decoded, ApiError> {
+    read_body(&exchange.body, exchange.content_type(), expected)
+}
+
+/// Reads a body that must be of a certain kind.
+pub fn read_body(body: &[u8], content_type: Option<&str>, expected: &Expected<'_>) -> Result<Decoded, ApiError> {
+    let refuse = |misread| refusal(body, expected.kind, misread);
+    let mut decoded = decode(body, content_type, expected)?.map_err(refuse)?;
+    let text = || String::from_utf8_lossy(body).into_owned();
+    expected.check(&mut decoded.value, &decoded.numbers, text).map_err(refuse)?;
+    Ok(decoded)
+}
+
+/// Reads a body in whatever form it comes.
+pub fn decode(
+    body: &[u8],
+    content_type: Option<&str>,
+    expected: &Expected<'_>,
+) -> Result<Result<Decoded, Misread>, ApiError> {
+    Ok(match negotiate::body_encoding(content_type)? {
+        Encoding::Json => decode_object(body).map_err(Misread::from),
+        Encoding::Yaml => yaml(body),
+        Encoding::Protobuf if expected.is_custom() => return Err(negotiate::unsupported_body()),
+        Encoding::Protobuf => protobuf(body, expected),
+    })
+}
+
+/// An object in protobuf says what it is in its envelope, and may be of another kind than the expected one.
+fn protobuf(body: &[u8], expected: &Expected<'_>) -> Result<Decoded, Misread> {
+    let mut envelope = Envelope::open(body).map_err(|error| Misread { given: None, problem: error.to_string() })?;
+    envelope.default_type(&expected.api_version(), expected.kind);
+    let value = envelope.object().map_err(|error| {
+        let version = envelope.api_version.rsplit('/').next().unwrap_or_default();
+        Misread { given: Some((envelope.kind.clone(), version.to_owned())), problem: error.to_string() }
+    })?;
+    Ok(Decoded { value, ..Decoded::default() })
+}
+
+fn yaml(body: &[u8]) -> Result<Decoded, Misread> {
+    let unreadable = |error: String| Misread {
+        given: None,
+        problem: format!("couldn't get version/kind; json parse error: {error}"),
     };
-    match negotiate::body_encoding(exchange.content_type())? {
-        Encoding::Json => decode_strict(&exchange.body).map_err(|error: DecodeError| unrecognised(&error.to_string())),
-        Encoding::Yaml => {
-            let text = std::str::from_utf8(&exchange.body).map_err(|error| unrecognised(&error.to_string()))?;
-            let object = crate::yaml::read(text).map_err(|error| unrecognised(&error))?;
-            Ok((object, Vec::new()))
-        }
-    }
+    let text = std::str::from_utf8(body).map_err(|error| unreadable(error.to_string()))?;
+    Ok(Decoded { value: crate::yaml::read(text).map_err(unreadable)?, ..Decoded::default() })
+}
+
+/// What a client is told about a body that cannot be read.
+fn refusal(body: &[u8], expected: &str, misread: Misread) -> ApiError {
+    let Misread { given, problem } = misread;
+    ApiError::bad_request(if let Some((kind, version)) = given {
+        format!("{kind} in version {version:?} cannot be handled as a {expected}: {problem}")
+    } else {
+        let shown = shown(body);
+        format!("the object provided is unrecognized (must be of type {expected}): {problem} ({shown})")
+    })
 }
 
 /// The beginning of a body that cannot be read.
@@ -52,98 +104,55 @@ fn shown(body: &[u8]) -> String {
     if body.len() > LIMIT { format!("{text} ...") } else { text }
 }
 
-/// A body may leave out what a built-in kind's path says already; a custom object must say what it is.
-fn check_type(exchange: &Exchange, object: &mut Value) -> Result<(), ApiError> {
-    let expected = exchange.api_version();
-    let kind = &exchange.resource.kind;
-    if !object.is_object() {
-        let shown = object.to_string();
-        return Err(ApiError::bad_request(format!(
-            "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: \
-             json: cannot unmarshal {shown} into Go value"
-        )));
-    }
-    let is_missing = |object: &Value, member: &str| object[member].as_str().is_none_or(str::is_empty);
-    if matches!(exchange.resource.origin, Origin::BuiltIn(_)) {
-        for (member, value) in [("apiVersion", expected.as_str()), ("kind", kind.as_str())] {
-            if is_missing(object, member) {
-                object[member] = value.into();
-            }
+/// A custom object is of the kind that its path says.
+pub fn check_custom_kind(exchange: &Exchange, object: &Value) -> Result<(), ApiError> {
+    let given = |member: &str| object[member].as_str().unwrap_or_default();
+    let expected = [("apiVersion", exchange.api_version()), ("kind", exchange.resource.kind.clone())];
+    for (member, expected) in expected {
+        if given(member) != expected {
+            let error = FieldError::invalid(member, given(member), format!("must be {expected}"));
+            let group = given("apiVersion").rsplit_once('/').map_or("", |(group, _)| group);
+            let name = ResourceName::new(group, given("kind"));
+            return Err(ApiError::invalid(&name, metadata::name(object), &[error]));
         }
-        return check_built_in_type(exchange, object, &expected);
-    }
-    if is_missing(object, "kind") {
-        let shown = object.to_string();
-        return Err(ApiError::bad_request(format!(
-            "the object provided is unrecognized (must be of type {kind}): Object 'Kind' is missing in '{shown}' ({})",
-            if object.as_object().is_some_and(serde_json::Map::is_empty) { "{}".to_owned() } else { shown.clone() },
-        )));
-    }
-    let given = object["apiVersion"].as_str().unwrap_or_default();
-    if given != expected {
-        return Err(ApiError::bad_request(format!(
-            "the API version in the data ({given}) does not match the expected API version ({expected})"
-        )));
-    }
-    let given = object["kind"].as_str().unwrap_or_default().to_owned();
-    if given != *kind {
-        let error = FieldError::invalid("kind", given.as_str(), format!("must be {kind}"));
-        let name = ResourceName::new(&exchange.resource.group, &given);
-        return Err(ApiError::invalid(&name, metadata::name(object), &[error]));
     }
     Ok(())
 }
 
-/// A built-in object of another kind or version is told apart in the words of the real server's type registry.
-fn check_built_in_type(exchange: &Exchange, object: &Value, expected: &str) -> Result<(), ApiError> {
-    let kind = &exchange.resource.kind;
-    let given_kind = object["kind"].as_str().unwrap_or_default();
-    let given = object["apiVersion"].as_str().unwrap_or_default();
-    if given_kind == kind && given == expected {
-        return Ok(());
-    }
-    let (group, version) = given.rsplit_once('/').unwrap_or(("", given));
-    let problem = if crate::builtin::find(group, version, given_kind).is_some() {
-        let internal = if exchange.resource.group.is_empty() {
-            "core"
-        } else {
-            exchange.resource.group.split('.').next().unwrap_or_default()
-        };
-        format!("converting ({version}.{given_kind}) to ({internal}.{kind}): unknown conversion")
-    } else {
-        format!("no kind {given_kind:?} is registered for version {given:?} in scheme \"pkg/runtime/scheme.go:111\"")
-    };
-    Err(ApiError::bad_request(format!("{given_kind} in version {version:?} cannot be handled as a {kind}: {problem}")))
-}
-
-/// Takes out what the schema does not know.
-pub fn tidy(exchange: &mut Exchange, object: &mut Value, duplicates: Vec<String>) -> Result<(), ApiError> {
-    let schema = exchange.version()?.schema.clone();
-    if let Some(problem) = unreadable(&schema, object) {
-        return Err(ApiError::bad_request(problem));
-    }
-    let unknown = prune(&schema, object);
-    let mut problems = duplicates;
-    problems.extend(unknown);
-    if problems.is_empty() {
-        return Ok(());
-    }
+/// Takes out what the schema does not know. The error is for a request that wants to hear of it.
+pub fn tidy(exchange: &mut Exchange, object: &mut Value, oddities: Vec<String>) -> Result<(), String> {
+    let Ok(version) = exchange.version() else { return Ok(()) };
+    let schema = version.schema.clone();
+    let mut problems = oddities;
+    problems.extend(prune(&schema, object));
     match exchange.options.field_validation {
-        FieldValidation::Ignore => {}
-        FieldValidation::Warn => exchange.warnings.extend(problems),
-        FieldValidation::Strict => {
-            let list = problems.join(", ");
-            let kind = &exchange.resource.kind;
-            return Err(ApiError::bad_request(format!(
-                "{kind} in version {:?} cannot be handled as a {kind}: strict decoding error: {list}",
-                exchange.path.version
-            )));
+        FieldValidation::Strict if !problems.is_empty() => {
+            return Err(format!("strict decoding error: {}", problems.join(", ")));
         }
+        FieldValidation::Warn => exchange.warn(problems),
+        FieldValidation::Strict | FieldValidation::Ignore => {}
     }
     Ok(())
 }
 
-fn check_namespace(exchange: &Exchange, object: &mut Value) -> Result<(), ApiError> {
+/// The name of an object must be the one in its path.
+pub fn check_name(exchange: &Exchange, object: &Value) -> Result<(), ApiError> {
+    let (given, expected) = (metadata::name(object), exchange.name());
+    if given == expected {
+        return Ok(());
+    }
+    if given.is_empty() {
+        return Err(ApiError::bad_request(format!(
+            "the name of the object ({expected} based on URL) was undeterminable: name must be provided"
+        )));
+    }
+    Err(ApiError::bad_request(format!(
+        "the name of the object ({given}) does not match the name on the URL ({expected})"
+    )))
+}
+
+/// So must its namespace, which may also be left out.
+pub fn check_namespace(exchange: &Exchange, object: &mut Value) -> Result<(), ApiError> {
     let given = metadata::namespace(object);
     if !exchange.resource.namespaced {
         metadata::set(object, "namespace", None);

@@ -16,7 +16,8 @@ use crate::status::{ApiError, Reason};
 use crate::store::{CommitError, Key};
 
 pub async fn create(state: &State, exchange: &mut Exchange) -> Result<Response<Body>, ApiError> {
-    let object = body::object(exchange)?;
+    let mut object = body::object(exchange)?;
+    body::check_namespace(exchange, &mut object)?;
     let manager = draft::manager(exchange);
     let created = create_object(state, exchange, object, Ownership::Update { manager: &manager }).await?;
     Ok(exchange.reply_object(StatusCode::CREATED, &created))
@@ -32,7 +33,7 @@ pub async fn create_object(
     if !metadata::text(&object, "resourceVersion").is_empty() {
         return Err(ApiError::new(Reason::Unknown, "resourceVersion should not be set on objects to be created"));
     }
-    check_namespace_is_alive(state, exchange)?;
+    check_namespace_is_alive(state, exchange, metadata::name(&object))?;
     name(exchange, &mut object)?;
     let draft = draft::finish(state, exchange, object, None, "", ownership)?;
     let name = metadata::name(&draft.object).to_owned();
@@ -44,7 +45,7 @@ pub async fn create_object(
 }
 
 /// Objects live in namespaces that exist and are not on their way out.
-fn check_namespace_is_alive(state: &State, exchange: &Exchange) -> Result<(), ApiError> {
+fn check_namespace_is_alive(state: &State, exchange: &Exchange, name: &str) -> Result<(), ApiError> {
     if !exchange.resource.namespaced {
         return Ok(());
     }
@@ -57,7 +58,7 @@ fn check_namespace_is_alive(state: &State, exchange: &Exchange) -> Result<(), Ap
     let object: Value = serde_json::from_slice(&record.object).unwrap_or_default();
     if metadata::is_being_deleted(&object) {
         let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
-        let mut error = ApiError::forbidden(&exchange.resource.name(), exchange.name(), &why);
+        let mut error = ApiError::forbidden(&exchange.resource.name(), name, &why);
         error.causes.push(crate::status::Cause {
             reason: "NamespaceTerminating".into(),
             message: format!("namespace {namespace} is being terminated"),

@@ -11,11 +11,11 @@ use super::super::exchange::Exchange;
 use super::super::metadata;
 use super::super::read;
 use super::super::registry::{Origin, Version};
-use super::{now, refused, types};
+use super::{now, refused};
 use crate::apply::{self, Ownable, Target};
 use crate::auth::rbac;
-use crate::builtin::{self, Builtin};
-use crate::names::{validate_annotations, validate_finalizers, validate_labels};
+use crate::builtin::{self, Builtin, Finalizers};
+use crate::names::NameRule;
 use crate::schema::{self, apply_defaults};
 use crate::status::{ApiError, FieldError};
 use crate::store::{Change, Key, Record};
@@ -37,7 +37,8 @@ pub enum Ownership<'a> {
     Settled,
 }
 
-/// Prepares, validates and owns a new or changed object.
+/// Defaults, owns, resets and validates a new or changed object. The order is that of the real server: what admission
+/// and the server itself add belongs to nobody, and what is reset is not owned.
 pub fn finish(
     state: &State,
     exchange: &Exchange,
@@ -47,15 +48,22 @@ pub fn finish(
     ownership: Ownership<'_>,
 ) -> Result<Draft, ApiError> {
     let old = live.map(|(_, object)| object);
-    keep_system_metadata(&mut new, old);
+    settle_metadata(&mut new, old);
     match exchange.resource.origin {
-        Origin::Custom => custom(exchange, &mut new, old, subresource)?,
-        Origin::BuiltIn(kind) => built_in(state, exchange, kind, &mut new, old, subresource)?,
+        Origin::Custom => apply_defaults(&exchange.version()?.schema, &mut new),
+        Origin::BuiltIn(kind) => {
+            builtin::default(kind, &mut new);
+            builtin::canonical(kind, &mut new);
+        }
     }
     if let Ownership::Update { manager } = ownership {
         // A scale is owned without a time.
         let time = if subresource == "scale" { String::new() } else { now() };
         with_target(exchange, subresource, |target| apply::update(target, old, &mut new, manager, &time))?;
+    }
+    match exchange.resource.origin {
+        Origin::Custom => custom(exchange, &mut new, old, subresource)?,
+        Origin::BuiltIn(kind) => built_in(state, exchange, kind, &mut new, old, subresource)?,
     }
     if let Some(old) = old {
         apply::keep_times(old, &mut new);
@@ -63,21 +71,29 @@ pub fn finish(
     Ok(Draft { object: new, live: live.map(|(record, _)| record.clone()) })
 }
 
-/// What the server alone decides about an object's metadata.
-fn keep_system_metadata(new: &mut Value, old: Option<&Value>) {
-    for member in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
-        let kept = match old {
-            Some(old) => old["metadata"].get(member).cloned(),
-            None => match member {
-                "uid" => Some(json!(uuid::Uuid::new_v4().to_string())),
-                "creationTimestamp" => Some(json!(now())),
-                _ => None,
-            },
-        };
-        metadata::set(new, member, kept);
+/// What the server alone decides about an object's metadata. What may not change is kept when a request leaves it out;
+/// a request that changes it is refused later.
+fn settle_metadata(new: &mut Value, old: Option<&Value>) {
+    if let Some(old) = old {
+        for member in ["creationTimestamp", "generation"] {
+            metadata::set(new, member, old["metadata"].get(member).cloned());
+        }
+        for member in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
+            let given = &new["metadata"][member];
+            if given.is_null() || given == "" {
+                metadata::set(new, member, old["metadata"].get(member).cloned());
+            }
+        }
+    } else {
+        metadata::set(new, "uid", Some(json!(uuid::Uuid::new_v4().to_string())));
+        metadata::set(new, "creationTimestamp", Some(json!(now())));
+        for member in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
+            metadata::set(new, member, None);
+        }
     }
     metadata::set(new, "selfLink", None);
     metadata::set(new, "resourceVersion", None);
+    builtin::canonical_metadata(new);
 }
 
 /// The status is written through its own path and everything else through the object's.
@@ -118,12 +134,26 @@ fn set_member(object: &mut Value, name: &str, value: Option<Value>) {
 
 /// A custom object is what its schema says.
 fn custom(exchange: &Exchange, new: &mut Value, old: Option<&Value>, subresource: &str) -> Result<(), ApiError> {
+    if old.is_none() && exchange.resource.is_terminating {
+        let why = "create not allowed while custom resource definition is terminating";
+        return Err(ApiError::forbidden(&exchange.resource.name(), metadata::name(new), why));
+    }
     separate(exchange, new, old, subresource)?;
     let version = exchange.version()?;
     apply_defaults(&version.schema, new);
-    let mut errors = metadata_errors(new);
+    let mut errors = match old {
+        None => builtin::validate_metadata(new, NameRule::Dns1123Subdomain, Finalizers::Any),
+        Some(old) => {
+            let mut errors = builtin::validate_any_update(new, old);
+            errors.extend(builtin::validate_metadata_update(new, old, Finalizers::Any));
+            errors
+        }
+    };
     if let Some(compiled) = &version.compiled {
-        errors.extend(schema::validate(compiled, new, old));
+        errors.extend(match old.filter(|_| subresource == "status") {
+            Some(old) => schema::validate_status(compiled, new, old),
+            None => schema::validate(compiled, new, old),
+        });
     }
     refuse(exchange, new, &errors)?;
     count_generation(exchange, new, old, subresource);
@@ -139,21 +169,14 @@ fn built_in(
     old: Option<&Value>,
     subresource: &str,
 ) -> Result<(), ApiError> {
-    if let Some(problem) = types::misfit(kind.kind, &exchange.version()?.schema, new) {
-        return Err(ApiError::bad_request(format!(
-            "{} in version {:?} cannot be handled as a {}: {problem}",
-            kind.kind, kind.version, kind.kind
-        )));
-    }
     if kind.kind == "Service"
         && let Some(old) = old
     {
         keep_addresses(new, old);
     }
-    builtin::default(kind, new);
     let errors = match (old, subresource) {
         (None, _) => {
-            state.admit(kind, new);
+            state.admit(exchange, kind, new)?;
             builtin::prepare_create(kind, new, &now());
             allocated(state, kind, new, None, builtin::validate_create(kind, new))
         }
@@ -174,18 +197,22 @@ fn built_in(
         }
     };
     let mut errors = errors;
-    if crd::is_definition(&exchange.resource) && subresource.is_empty() {
-        errors.extend(schema::structural::check(new));
-        if errors.is_empty() {
-            crd::default(new);
-        }
-    }
+    errors.extend(definition_errors(exchange, new, old, subresource));
     refuse(exchange, new, &errors)?;
     if exchange.resource.group == rbac::GROUP {
         state.access.check_escalation(&exchange.user, old, new)?;
     }
     builtin::canonical(kind, new);
     Ok(())
+}
+
+/// What is wrong with a definition beyond what can be wrong with any object.
+fn definition_errors(exchange: &Exchange, new: &Value, old: Option<&Value>, subresource: &str) -> Vec<FieldError> {
+    match subresource {
+        _ if !crd::is_definition(&exchange.resource) => Vec::new(),
+        "status" => schema::structural::check_status(new),
+        _ => schema::structural::check(new, old),
+    }
 }
 
 /// A service that is updated without a word about its addresses keeps them.
@@ -216,18 +243,6 @@ fn refuse(exchange: &Exchange, object: &Value, errors: &[FieldError]) -> Result<
         return Ok(());
     }
     Err(ApiError::invalid(&exchange.resource.kind_name(), metadata::name(object), errors))
-}
-
-fn metadata_errors(object: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    if let Some(labels) = object["metadata"]["labels"].as_object() {
-        errors.extend(validate_labels(labels, "metadata.labels"));
-    }
-    if let Some(annotations) = object["metadata"]["annotations"].as_object() {
-        errors.extend(validate_annotations(annotations, "metadata.annotations"));
-    }
-    errors.extend(validate_finalizers(&metadata::finalizers(object), "metadata.finalizers"));
-    errors
 }
 
 /// The generation counts changes of what is wanted, not of what is.
@@ -328,7 +343,7 @@ pub async fn store(state: &State, exchange: &Exchange, draft: Draft) -> Result<V
     let committed = state.store.commit(change).await.map_err(|error| refused(exchange, &name, &error))?;
     metadata::set(&mut object, "resourceVersion", Some(json!(committed.revision.to_string())));
     if crd::is_definition(&exchange.resource) {
-        crd::install(state, &object);
+        crd::refresh(state, &object);
     }
     if exchange.resource.group == rbac::GROUP {
         state.access.written(&object);
@@ -344,7 +359,7 @@ pub async fn remove(state: &State, exchange: &Exchange, live: &Record) -> Result
     state.store.commit(change).await.map_err(|error| refused(exchange, &name, &error))?;
     let object = read::load(exchange, live)?;
     if crd::is_definition(&exchange.resource) {
-        crd::remove(state, &object);
+        crd::refresh(state, &object);
     }
     if exchange.resource.group == rbac::GROUP {
         state.access.removed(&object);

@@ -6,18 +6,24 @@
 mod binding;
 mod body;
 mod bootstrap;
+mod configuration;
 mod create;
 mod delete;
+mod delete_options;
 mod draft;
+mod expected;
+mod own;
 mod patch;
 mod scale;
-mod types;
 mod update;
 
 pub use binding::bind;
+pub use body::read_body;
 pub use bootstrap::bootstrap;
 pub use create::create;
 pub use delete::{delete, delete_collection};
+pub use expected::Expected;
+pub use own::{delete_own, own_status};
 pub use patch::patch;
 pub use scale::{get as get_scale, patch as patch_scale, update as update_scale};
 pub use update::update;

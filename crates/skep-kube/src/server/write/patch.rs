@@ -9,15 +9,14 @@ use super::super::exchange::Exchange;
 use super::super::metadata;
 use super::super::read;
 use super::super::registry::Origin;
-use super::create::create_object;
 use super::delete::finalize;
 use super::draft::{self, Ownership};
-use super::update::check_preconditions;
-use super::{ATTEMPTS, body, now};
+use super::expected::Expected;
+use super::update::check_revision;
+use super::{ATTEMPTS, body, configuration};
 use crate::apply;
-use crate::decode::decode_strict;
-use crate::patch::{self, PatchKind};
-use crate::schema::prune;
+use crate::decode::UnusualNumbers;
+use crate::patch::{self, PatchError, PatchKind, Patched};
 use crate::status::{ApiError, Reason, ResourceName};
 
 const APPLY: &str = "application/apply-patch+yaml";
@@ -28,16 +27,13 @@ pub async fn patch(state: &State, exchange: &mut Exchange) -> Result<Response<Bo
     let is_apply = media_type == APPLY;
     check_options(exchange, is_apply)?;
     if is_apply {
-        return apply_configuration(state, exchange).await;
+        return configuration::apply(state, exchange).await;
     }
     let kind = PatchKind::of_content_type(&media_type)
         .filter(|kind| exchange.resource.origin != Origin::Custom || *kind != PatchKind::Strategic)
-        .ok_or_else(|| {
-            let text = match exchange.resource.origin {
-                Origin::Custom => patch::UNSUPPORTED_FOR_CUSTOM_RESOURCES,
-                Origin::BuiltIn(_) => patch::UNSUPPORTED_MEDIA_TYPE,
-            };
-            ApiError::new(Reason::UnsupportedMediaType, text)
+        .ok_or_else(|| match exchange.resource.origin {
+            Origin::Custom => ApiError::new(Reason::UnsupportedMediaType, patch::UNSUPPORTED_FOR_CUSTOM_RESOURCES),
+            Origin::BuiltIn(_) => ApiError::unsupported_patch(),
         })?;
     let mut attempt = 1;
     loop {
@@ -66,11 +62,12 @@ async fn patch_once(state: &State, exchange: &mut Exchange, kind: PatchKind) -> 
     let record = read::find(state, exchange)?;
     let old = read::load(exchange, &record)?;
     let schema = exchange.version()?.schema.clone();
-    let mut new = patch::apply(kind, &exchange.body, &old, Some(&schema)).map_err(ApiError::from)?;
-    let insists = metadata::text(&new, "resourceVersion") != metadata::text(&old, "resourceVersion");
-    body::tidy(exchange, &mut new, Vec::new())?;
-    keep_identity(exchange, &new)?;
-    check_preconditions(exchange, &new, &old)?;
+    let patched = patch::apply(kind, &exchange.body, &old, Some(&schema)).map_err(ApiError::from)?;
+    let insists = metadata::text(&patched.object, "resourceVersion") != metadata::text(&old, "resourceVersion");
+    let mut new = read_patched(exchange, patched)?;
+    body::check_name(exchange, &new)?;
+    body::check_namespace(exchange, &mut new)?;
+    check_revision(exchange, &new, &old)?;
     let manager = draft::manager(exchange);
     let subresource = exchange.path.subresource.clone().unwrap_or_default();
     let ownership = Ownership::Update { manager: &manager };
@@ -80,16 +77,19 @@ async fn patch_once(state: &State, exchange: &mut Exchange, kind: PatchKind) -> 
     })
 }
 
-/// A patch cannot turn an object into another one.
-fn keep_identity(exchange: &Exchange, new: &Value) -> Result<(), ApiError> {
-    if metadata::name(new) != exchange.name() {
-        return Err(ApiError::bad_request(format!(
-            "the name of the object ({}) does not match the name on the URL ({})",
-            metadata::name(new),
-            exchange.name()
-        )));
+/// Reads what a patch has made as if it had come in a body.
+fn read_patched(exchange: &mut Exchange, mut patched: Patched) -> Result<Value, ApiError> {
+    let refuse = |shown: String, problem: String| ApiError::from(PatchError::Unconvertible { shown, problem });
+    let text = patched.object.to_string();
+    let read = Expected::of(exchange).check(&mut patched.object, &UnusualNumbers::default(), || text.clone());
+    read.map_err(|misread| refuse(patched.shown(), misread.problem))?;
+    if exchange.resource.origin == Origin::Custom {
+        body::check_custom_kind(exchange, &patched.object)?;
     }
-    Ok(())
+    let shown = patched.shown();
+    let Patched { object: mut new, oddities, .. } = patched;
+    body::tidy(exchange, &mut new, oddities).map_err(|problem| refuse(shown, problem))?;
+    Ok(new)
 }
 
 fn check_options(exchange: &Exchange, is_apply: bool) -> Result<(), ApiError> {
@@ -99,91 +99,4 @@ fn check_options(exchange: &Exchange, is_apply: bool) -> Result<(), ApiError> {
         return Ok(());
     }
     Err(ApiError::invalid(&ResourceName::new("meta.k8s.io", "PatchOptions"), "", &errors))
-}
-
-/// Server-side apply.
-async fn apply_configuration(state: &State, exchange: &mut Exchange) -> Result<Response<Body>, ApiError> {
-    let configuration = configuration(exchange)?;
-    let manager = draft::manager(exchange);
-    let subresource = exchange.path.subresource.clone().unwrap_or_default();
-    let force = exchange.options.force.unwrap_or_default();
-    for attempt in 1.. {
-        let Some(record) = state.store.get(&read::key(exchange, exchange.name())) else {
-            if !subresource.is_empty() {
-                return Err(ApiError::not_found(&exchange.resource.name(), exchange.name()));
-            }
-            let object = merge(exchange, None, &configuration, &manager, force, "")?;
-            match create_object(state, exchange, object, Ownership::Settled).await {
-                // Somebody else was faster: merge into what they made.
-                Err(error) if error.reason == Reason::AlreadyExists && attempt < ATTEMPTS => continue,
-                created => return Ok(exchange.reply_object(StatusCode::CREATED, &created?)),
-            }
-        };
-        let old = read::load(exchange, &record)?;
-        check_applied_preconditions(exchange, &configuration, &old)?;
-        let new = merge(exchange, Some(&old), &configuration, &manager, force, &subresource)?;
-        let draft = draft::finish(state, exchange, new, Some((&record, &old)), &subresource, Ownership::Settled)?;
-        match finalize(state, exchange, draft).await {
-            Err(error) if error.reason == Reason::Conflict && attempt < ATTEMPTS => {}
-            applied => return Ok(exchange.reply_object(StatusCode::OK, &applied?)),
-        }
-    }
-    Err(ApiError::modified(&exchange.resource.name(), exchange.name()))
-}
-
-fn check_applied_preconditions(exchange: &Exchange, configuration: &Value, old: &Value) -> Result<(), ApiError> {
-    let insists =
-        !metadata::text(configuration, "resourceVersion").is_empty() || !metadata::uid(configuration).is_empty();
-    if insists { check_preconditions(exchange, configuration, old) } else { Ok(()) }
-}
-
-fn merge(
-    exchange: &Exchange,
-    old: Option<&Value>,
-    configuration: &Value,
-    manager: &str,
-    force: bool,
-    subresource: &str,
-) -> Result<Value, ApiError> {
-    let merged = draft::with_target(exchange, subresource, |target| {
-        apply::apply(target, old, configuration, manager, force, &now())
-    })?;
-    Ok(merged?)
-}
-
-/// The applied configuration, YAML or JSON.
-fn configuration(exchange: &mut Exchange) -> Result<Value, ApiError> {
-    let (mut configuration, duplicates) = if let Ok(decoded) = decode_strict(&exchange.body) {
-        decoded
-    } else {
-        let text = String::from_utf8_lossy(&exchange.body).into_owned();
-        let read = crate::yaml::read(&text);
-        (read.map_err(|error| ApiError::bad_request(format!("error decoding YAML: {error}")))?, Vec::new())
-    };
-    if !configuration.is_object() {
-        return Err(ApiError::bad_request("error decoding YAML: the configuration is not an object"));
-    }
-    let expected = exchange.api_version();
-    if configuration["apiVersion"] != expected.as_str() || configuration["kind"] != exchange.resource.kind.as_str() {
-        return Err(ApiError::bad_request(format!(
-            "{}, Kind={} does not match the expected {expected}, Kind={}",
-            configuration["apiVersion"].as_str().unwrap_or_default(),
-            configuration["kind"].as_str().unwrap_or_default(),
-            exchange.resource.kind
-        )));
-    }
-    if exchange.options.field_validation == super::super::options::FieldValidation::Ignore {
-        let schema = exchange.version()?.schema.clone();
-        prune(&schema, &mut configuration);
-    } else {
-        body::tidy(exchange, &mut configuration, duplicates)?;
-    }
-    if exchange.resource.namespaced {
-        metadata::set(&mut configuration, "namespace", Some(exchange.namespace().into()));
-    }
-    if metadata::name(&configuration).is_empty() {
-        metadata::set(&mut configuration, "name", Some(exchange.name().into()));
-    }
-    keep_identity(exchange, &configuration)?;
-    Ok(configuration)
 }

@@ -6,14 +6,17 @@ use serde_json::{Value, json};
 
 use super::super::State;
 use super::super::exchange::Exchange;
-use super::super::metadata;
 use super::super::read;
-use super::super::registry::{Scale, at_simple_path};
+use super::super::registry::at_simple_path;
+use super::body;
 use super::delete::finalize;
 use super::draft::{self, Ownership};
-use crate::decode::decode_strict;
-use crate::patch::{self as patches, PatchKind};
-use crate::status::{ApiError, FieldError, Reason, ResourceName};
+use super::expected::Expected;
+use super::update::{check_uid, revision};
+use crate::decode::UnusualNumbers;
+use crate::patch::{self as patches, PatchError, PatchKind};
+use crate::schema::Scale;
+use crate::status::{ApiError, FieldError, ResourceName};
 
 pub fn get(state: &State, exchange: &Exchange) -> Result<Response<Body>, ApiError> {
     let record = read::find(state, exchange)?;
@@ -23,18 +26,25 @@ pub fn get(state: &State, exchange: &Exchange) -> Result<Response<Body>, ApiErro
 }
 
 pub async fn update(state: &State, exchange: &mut Exchange) -> Result<Response<Body>, ApiError> {
-    let (scale, _) = decode_strict(&exchange.body).map_err(|error| ApiError::bad_request(error.to_string()))?;
+    let scale = body::read(exchange, &Expected::scale())?.value;
+    body::check_name(exchange, &scale)?;
     write(state, exchange, |_| Ok(scale)).await
 }
 
 pub async fn patch(state: &State, exchange: &mut Exchange) -> Result<Response<Body>, ApiError> {
     let media_type = exchange.content_type().unwrap_or_default().to_owned();
-    let kind = PatchKind::of_content_type(&media_type)
-        .ok_or_else(|| ApiError::new(Reason::UnsupportedMediaType, patches::UNSUPPORTED_MEDIA_TYPE))?;
+    let kind = PatchKind::of_content_type(&media_type).ok_or_else(ApiError::unsupported_patch)?;
     // A scale has no lists, so that a strategic patch of it is a merge patch.
     let kind = if kind == PatchKind::Strategic { PatchKind::Merge } else { kind };
     let body = exchange.body.clone();
-    write(state, exchange, |scale| Ok(patches::apply(kind, &body, scale, None)?)).await
+    write(state, exchange, |scale| {
+        let mut patched = patches::apply(kind, &body, scale, None)?;
+        let read = Expected::scale().check(&mut patched.object, &UnusualNumbers::default(), String::new);
+        read.map_err(|misread| PatchError::Unconvertible { shown: patched.shown(), problem: misread.problem })?;
+        body::check_name(exchange, &patched.object)?;
+        Ok(patched.object)
+    })
+    .await
 }
 
 fn paths(exchange: &Exchange) -> Result<Scale, ApiError> {
@@ -43,13 +53,13 @@ fn paths(exchange: &Exchange) -> Result<Scale, ApiError> {
 
 fn show(exchange: &Exchange, object: &Value) -> Result<Value, ApiError> {
     let paths = paths(exchange)?;
-    let Some(wanted) = at_simple_path(object, &paths.spec_replicas).and_then(Value::as_i64) else {
-        let message = format!("the spec replicas field {:?} does not exist", paths.spec_replicas);
+    let Some(wanted) = at_simple_path(object, &paths.spec_replicas_path).and_then(Value::as_i64) else {
+        let message = format!("the spec replicas field {:?} does not exist", paths.spec_replicas_path);
         return Err(ApiError::internal(&message));
     };
-    let running = at_simple_path(object, &paths.status_replicas).and_then(Value::as_i64).unwrap_or_default();
+    let running = at_simple_path(object, &paths.status_replicas_path).and_then(Value::as_i64).unwrap_or_default();
     let mut status = json!({ "replicas": running });
-    let selector = paths.label_selector.as_deref().and_then(|path| at_simple_path(object, path));
+    let selector = paths.label_selector_path.as_deref().and_then(|path| at_simple_path(object, path));
     if let Some(selector) = selector {
         let selector = match selector {
             Value::String(text) => text.clone(),
@@ -77,9 +87,11 @@ async fn write(
 ) -> Result<Response<Body>, ApiError> {
     let record = read::find(state, exchange)?;
     let old = read::load(exchange, &record)?;
-    let wanted = change(&show(exchange, &old)?)?;
-    let believed = metadata::text(&wanted, "resourceVersion");
-    if !believed.is_empty() && believed != metadata::text(&old, "resourceVersion") {
+    let mut wanted = change(&show(exchange, &old)?)?;
+    body::check_namespace(exchange, &mut wanted)?;
+    check_uid(exchange, &wanted, &old)?;
+    let believed = revision(&wanted)?;
+    if believed != 0 && believed != record.revision {
         return Err(ApiError::modified(&exchange.resource.name(), exchange.name()));
     }
     let replicas = wanted["spec"]["replicas"].as_i64().unwrap_or_default();
@@ -88,7 +100,7 @@ async fn write(
         return Err(ApiError::invalid(&ResourceName::new("autoscaling", "Scale"), exchange.name(), &[error]));
     }
     let mut new = old.clone();
-    set_at(&mut new, &paths(exchange)?.spec_replicas, json!(replicas));
+    set_at(&mut new, &paths(exchange)?.spec_replicas_path, json!(replicas));
     let manager = draft::manager(exchange);
     let ownership = Ownership::Update { manager: &manager };
     let draft = draft::finish(state, exchange, new, Some((&record, &old)), "scale", ownership)?;

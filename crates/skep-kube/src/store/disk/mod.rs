@@ -36,7 +36,7 @@ pub(super) const FIRST_REVISION: u64 = 1;
 
 /// What redb may keep of the file in memory. Small, because every record is in the index anyway and redb's pages are
 /// only read again when their neighbours change.
-const CACHE_BYTES: usize = 4 * 1024 * 1024;
+const CACHE_BYTES: usize = 1024 * 1024;
 
 /// How far redb says a repair has come when it finds the newest transaction damaged and is about to go back to the one
 /// before. After an interrupted write that is right: the write was never acknowledged. Otherwise it would lose one that
