@@ -487,7 +487,7 @@ async fn compare_tables(server: &Server) -> anyhow::Result<Vec<String>> {
     fill_tables(server).await?;
     let accept = "application/json;as=Table;v=v1;g=meta.k8s.io";
     let mut differences = Vec::new();
-    for kind in builtin::table() {
+    for kind in builtin::table().iter().filter(|kind| kind.verbs.contains(&"list")) {
         let path = format!("{}/{}?includeObject=Object", group_path(kind), kind.plural);
         let (_, table) = server.send("GET", &path, None, accept).await?;
         let now = OffsetDateTime::now_utc();

@@ -9,7 +9,6 @@ mod controllers {
     pub(crate) mod deployments;
     pub(crate) mod endpoints;
     pub(crate) mod garbage;
-    pub(crate) mod kubelet;
     pub(crate) mod namespaces;
     pub(crate) mod nodes_and_volumes;
     pub(crate) mod stateful_sets;

@@ -116,7 +116,7 @@ proptest! {
         validate_status(&schema, &new, &old);
         let _ = unreadable(schema.schema(), &new);
         let version = json!({ "name": "v1", "storage": true, "schema": { "openAPIV3Schema": document } });
-        structural::check(&json!({ "spec": { "versions": [version, new] } }));
+        structural::check(&json!({ "spec": { "versions": [version, new] } }), None);
     }
 
     #[test]

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use k8s_openapi::api::core::v1::Node;
-use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
+use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::client::{Body, ClientBuilder};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::discovery::ApiResource;
@@ -16,13 +15,13 @@ use kube::{Api, Client, Config};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use skep_conformance::control_plane::ControlPlane;
+use skep_conformance::node;
 use skep_kube::controllers::{Controllers, Storage, run};
 use tokio::task::JoinHandle;
 use tower::util::MapRequestLayer;
 
-use super::kubelet;
+pub(crate) use skep_conformance::node::NODE;
 
-pub(crate) const NODE: &str = "node-1";
 pub(crate) const CLASS: &str = "standard";
 const PATIENCE: Duration = Duration::from_mins(2);
 
@@ -58,32 +57,21 @@ impl Cluster {
             Storage { class: CLASS.into(), provisioner: "skep.dev/folder".into(), folder: cluster.volume_folder() };
         let selection = Controllers::all().root_certificate(cluster.certificate()).storage(storage);
         cluster.running.push(tokio::spawn(run(counted, selection, std::future::pending())));
-        cluster.add_node().await;
+        node::join(cluster.client()).await.unwrap();
         Some(cluster)
     }
 
     /// With the controllers of Kubernetes, to see whether they do the same.
     pub(crate) async fn start_real_or_skip(test: &str) -> Option<Self> {
         let cluster = Self::around(ControlPlane::start_or_skip(test).await?).await;
-        cluster.add_node().await;
+        node::join(cluster.client()).await.unwrap();
         Some(cluster)
     }
 
     async fn around(control_plane: ControlPlane) -> Self {
         let client = control_plane.admin().await.unwrap();
-        let running = vec![tokio::spawn(kubelet::run(client.clone())), tokio::spawn(kubelet::beat(client.clone()))];
+        let running = vec![tokio::spawn(node::run(client.clone())), tokio::spawn(node::beat(client.clone()))];
         Self { control_plane, client: ClientOfTest(client), writes: Arc::default(), running }
-    }
-
-    async fn add_node(&self) {
-        let api: Api<Node> = Api::all(self.client());
-        let node = serde_json::from_value(json!({"metadata": {"name": NODE}})).unwrap();
-        api.create(&PostParams::default(), &node).await.unwrap();
-        let status = json!({"status": {
-            "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
-            "capacity": {"pods": "500"}, "allocatable": {"pods": "500"},
-        }});
-        api.patch_status(NODE, &PatchParams::default(), &Patch::Merge(&status)).await.unwrap();
     }
 
     pub(crate) fn client(&self) -> Client {
