@@ -2,6 +2,7 @@
 
 mod control_plane;
 mod crd_diff;
+mod soak;
 mod test_run;
 mod workspace;
 
@@ -22,6 +23,8 @@ struct Cli {
 enum Chore {
     /// Check and test everything: format, lints, dependencies, generated files, unit and end-to-end tests
     Test,
+    /// Run the long forms of tests, and the benches
+    Soak(soak::SoakArgs),
     /// Write the files that are generated from the source: CRDs and the reference pages
     Generate {
         /// Only say which files are out of date
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
 fn run(chore: Chore) -> anyhow::Result<ExitCode> {
     match chore {
         Chore::Test => Ok(test_run::run()),
+        Chore::Soak(arguments) => soak::run(&arguments),
         Chore::Generate { check } => generate(check),
         Chore::CrdDiff { folder } => crd_diff::run(&folder),
         Chore::ControlPlane => {

@@ -4,7 +4,6 @@
 //! The binaries come from `cargo xtask control-plane`; `KUBEBUILDER_ASSETS` names their folder.
 
 mod pki;
-mod process;
 mod start;
 
 use std::io;
@@ -17,8 +16,8 @@ use kube::{Client, Config};
 use serde_json::json;
 use tempfile::TempDir;
 
+use crate::process::Process;
 pub use pki::{Authority, Identity, PkiError};
-use process::Process;
 
 /// Names the folder of ready binaries.
 pub const BINARIES_VARIABLE: &str = "KUBEBUILDER_ASSETS";
@@ -95,6 +94,11 @@ impl ControlPlane {
         &self.authority
     }
 
+    /// What its processes hold in memory together, in bytes.
+    pub fn resident_bytes(&self) -> u64 {
+        self.processes.iter().filter_map(Process::resident_bytes).sum()
+    }
+
     /// The kubectl of the same release.
     pub fn kubectl(&self) -> std::process::Command {
         let mut command = std::process::Command::new(self.binaries.join("kubectl"));
@@ -138,7 +142,12 @@ impl ControlPlane {
     }
 }
 
-fn binaries_or_skip(test: &str) -> Option<PathBuf> {
+/// The folder of ready binaries, or a record that `test` is skipped because there is none.
+///
+/// # Panics
+///
+/// When there is none in CI.
+pub fn binaries_or_skip(test: &str) -> Option<PathBuf> {
     let Some(binaries) = std::env::var_os(BINARIES_VARIABLE).filter(|folder| !folder.is_empty()) else {
         let reason =
             "no control plane: run `cargo xtask test`, or set KUBEBUILDER_ASSETS=\"$(cargo xtask control-plane)\"";
@@ -154,7 +163,8 @@ fn or_fail(test: &str, started: Result<ControlPlane, ControlPlaneError>) -> Cont
     started.unwrap_or_else(|error| panic!("the control plane of {test} did not start: {error}"))
 }
 
-async fn client(kubeconfig: &str) -> Result<Client, ControlPlaneError> {
+/// A client of whoever the kubeconfig document names.
+pub(crate) async fn client(kubeconfig: &str) -> Result<Client, ControlPlaneError> {
     let failed = |error: &dyn std::fmt::Display| ControlPlaneError::Client(error.to_string());
     let parsed = Kubeconfig::from_yaml(kubeconfig).map_err(|error| failed(&error))?;
     let config =

@@ -14,8 +14,8 @@ use tempfile::TempDir;
 use tokio::time::Instant;
 
 use super::pki::{Authority, Identity, PemFolder, service_account_keys};
-use super::process::Process;
 use super::{ControlPlane, ControlPlaneError, client, kubeconfig};
+use crate::process::Process;
 
 /// Three to five seconds are usual; the rest is for a machine that is busy building.
 const START_LIMIT: Duration = Duration::from_secs(90);
@@ -23,10 +23,19 @@ const START_LIMIT: Duration = Duration::from_secs(90);
 const ATTEMPTS: usize = 3;
 const POLL: Duration = Duration::from_millis(50);
 
+/// How far etcd goes before it acknowledges a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Durability {
+    /// To the disk, as in production.
+    Disk,
+    /// To the operating system: a test has nothing to lose that a sync would save.
+    Memory,
+}
+
 impl ControlPlane {
     /// Starts a control plane from a folder of binaries and waits until pods can be created.
     pub async fn start(binaries: &Path) -> Result<Self, ControlPlaneError> {
-        let (mut control_plane, layout, deadline) = Self::start_api_server(binaries).await?;
+        let (mut control_plane, layout, deadline) = Self::start_api_server(binaries, Durability::Memory).await?;
         let admin = client(&layout.admin_kubeconfig).await?;
         control_plane.spawn("kube-controller-manager", &layout.controller_manager)?;
         control_plane.spawn("kube-scheduler", &layout.scheduler)?;
@@ -38,24 +47,36 @@ impl ControlPlane {
     /// Starts etcd and the API server only, for tests that bring their own controllers. There is no default service
     /// account, so pods are refused until somebody makes one.
     pub async fn start_bare(binaries: &Path) -> Result<Self, ControlPlaneError> {
-        let (control_plane, _, _) = Self::start_api_server(binaries).await?;
+        let (control_plane, _, _) = Self::start_api_server(binaries, Durability::Memory).await?;
+        Ok(control_plane)
+    }
+
+    /// Like [`Self::start_bare`], with every write on the disk before it is acknowledged: for measurements.
+    pub async fn start_durable(binaries: &Path) -> Result<Self, ControlPlaneError> {
+        let (control_plane, _, _) = Self::start_api_server(binaries, Durability::Disk).await?;
         Ok(control_plane)
     }
 
     /// Another program may take a port between our look and the start; then there are others.
-    async fn start_api_server(binaries: &Path) -> Result<(Self, Layout, Instant), ControlPlaneError> {
+    async fn start_api_server(
+        binaries: &Path,
+        durability: Durability,
+    ) -> Result<(Self, Layout, Instant), ControlPlaneError> {
         for _ in 1..ATTEMPTS {
-            match Self::try_api_server(binaries).await {
+            match Self::try_api_server(binaries, durability).await {
                 Err(ControlPlaneError::Died(words)) if words.contains("address already in use") => {}
                 started => return started,
             }
         }
-        Self::try_api_server(binaries).await
+        Self::try_api_server(binaries, durability).await
     }
 
-    async fn try_api_server(binaries: &Path) -> Result<(Self, Layout, Instant), ControlPlaneError> {
+    async fn try_api_server(
+        binaries: &Path,
+        durability: Durability,
+    ) -> Result<(Self, Layout, Instant), ControlPlaneError> {
         let folder = own_folder().map_err(ControlPlaneError::Folder)?;
-        let (layout, authority) = Layout::write(folder.path())?;
+        let (layout, authority) = Layout::write(folder.path(), durability)?;
         let mut control_plane = Self {
             processes: Vec::new(),
             server: layout.server.clone(),
@@ -140,7 +161,7 @@ struct Layout {
 }
 
 impl Layout {
-    fn write(folder: &Path) -> Result<(Self, Authority), ControlPlaneError> {
+    fn write(folder: &Path, durability: Durability) -> Result<(Self, Authority), ControlPlaneError> {
         let [etcd_client, etcd_peer, secure, manager, scheduler] = free_ports().map_err(ControlPlaneError::Port)?;
         let server = format!("https://127.0.0.1:{secure}");
         let etcd_url = format!("http://127.0.0.1:{etcd_client}");
@@ -207,8 +228,7 @@ impl Layout {
             ("listen-peer-urls", &peer_url),
             ("initial-advertise-peer-urls", &peer_url),
             ("initial-cluster", &format!("default={peer_url}")),
-            // A test has nothing to lose that fsync would save.
-            ("unsafe-no-fsync", "true"),
+            ("unsafe-no-fsync", if durability == Durability::Memory { "true" } else { "false" }),
             ("log-level", "warn"),
         ]);
         let scheduler = delegated(&scheduler_kubeconfig, scheduler);

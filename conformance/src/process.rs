@@ -8,11 +8,13 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 /// The shell stands between us and the program. It holds the reading end of a pipe whose writing end is ours alone:
 /// when we close it, or die in any way, the read ends and the program is killed. The reader ignores signals, because
 /// those that are sent to the whole process group reach it too, and the program may take its time to stop. (Asking the
-/// kernel for a signal on the parent's death would need unsafe code in the forked child.)
+/// kernel for a signal on the parent's death would need unsafe code in the forked child.) `$0` is a file for the
+/// program's process id.
 const GUARD: &str = r#"
 exec 3<&0
 "$@" 3<&- </dev/null &
 program=$!
+echo "$program" >"$0"
 { trap '' TERM HUP INT QUIT; read -r _ <&3; kill -KILL "$program"; } 2>/dev/null &
 exec 3<&-
 wait "$program"
@@ -20,20 +22,25 @@ wait "$program"
 
 /// A running program, killed on drop.
 #[derive(Debug)]
-pub(super) struct Process {
-    pub(super) name: &'static str,
+pub(crate) struct Process {
+    pub(crate) name: &'static str,
     log: PathBuf,
+    pid: PathBuf,
     guard: Child,
     lifeline: Option<ChildStdin>,
 }
 
 impl Process {
-    /// Starts a program whose output goes to `<logs>/<name>.log`.
-    pub(super) fn start(name: &'static str, program: &Path, arguments: &[String], logs: &Path) -> io::Result<Self> {
+    /// Starts a program whose output goes to `<logs>/<name>.log`, and its process id to `<logs>/<name>.pid`.
+    pub(crate) fn start(name: &'static str, program: &Path, arguments: &[String], logs: &Path) -> io::Result<Self> {
         let log = logs.join(format!("{name}.log"));
         let output = File::create(&log)?;
+        let pid = logs.join(format!("{name}.pid"));
+        // Not that of a program that was here before.
+        File::create(&pid)?;
         let mut guard = Command::new("/bin/sh")
-            .args(["-c", GUARD, name])
+            .args(["-c", GUARD])
+            .arg(&pid)
             .arg(program)
             .args(arguments)
             .stdin(Stdio::piped())
@@ -41,13 +48,27 @@ impl Process {
             .stderr(output)
             .spawn()?;
         let lifeline = guard.stdin.take();
-        Ok(Self { name, log, guard, lifeline })
+        Ok(Self { name, log, pid, guard, lifeline })
+    }
+
+    /// What it has printed so far.
+    pub(crate) fn output(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// What the program holds in memory, in bytes; none before it runs and after its end.
+    pub(crate) fn resident_bytes(&self) -> Option<u64> {
+        let pid = std::fs::read_to_string(&self.pid).ok()?;
+        let status = std::fs::read_to_string(Path::new("/proc").join(pid.trim()).join("status")).ok()?;
+        let kibibytes: u64 =
+            status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.parse().ok())?;
+        Some(kibibytes * 1024)
     }
 
     /// The last lines of its output when it has ended on its own.
-    pub(super) fn last_words(&mut self) -> Option<String> {
+    pub(crate) fn last_words(&mut self) -> Option<String> {
         let status = self.guard.try_wait().ok()??;
-        let log = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let log = self.output();
         let lines: Vec<&str> = log.lines().collect();
         let tail = lines[lines.len().saturating_sub(15)..].join("\n");
         Some(format!("{} ended with {status}; its last words were:\n{tail}", self.name))
@@ -99,6 +120,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (process, pid) = started_in(folder.path());
         assert!(is_running(&pid));
+        assert!(process.resident_bytes().unwrap() > 0);
         drop(process);
         assert!(!is_running(&pid));
     }
@@ -110,7 +132,7 @@ mod tests {
         let pid_file = folder.path().join("pid");
         let script = format!("trap '' TERM; echo $$ > {}; while :; do sleep 1; done", pid_file.display());
         let group = Command::new("/bin/sh")
-            .args(["-c", GUARD, "stubborn", "/bin/sh", "-c", &script])
+            .args(["-c", GUARD, "/dev/null", "/bin/sh", "-c", &script])
             .stdin(Stdio::piped())
             .process_group(0)
             .spawn();
