@@ -31,6 +31,7 @@ pub struct Cli {
 pub enum Command {
     ApiServer(ApiServerArgs),
     Crds(CrdsArgs),
+    Demo(DemoArgs),
     Version(VersionArgs),
     Completions(CompletionsArgs),
     #[command(hide = true)]
@@ -103,6 +104,56 @@ pub enum DocumentFormat {
     Yaml,
     /// One JSON document; a List when there is more than one.
     Json,
+}
+
+/// Run an MCP server to try things with.
+///
+/// It is part of the program and needs no network. Manifests name it by its image, such as skep-demo/echo.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    #[command(subcommand)]
+    pub server: DemoServer,
+}
+
+/// The servers to try things with.
+#[derive(Debug, Subcommand)]
+pub enum DemoServer {
+    Echo(EchoArgs),
+}
+
+/// A server with a tool, resource or prompt for every feature of MCP.
+///
+/// It speaks every revision of the protocol, from 2024-11-05 to 2026-07-28. What is not given by a flag is taken from
+/// the environment: MCP_TRANSPORT; MCP_HOST or FASTMCP_HOST; MCP_PORT, FASTMCP_PORT or PORT.
+///
+/// Over HTTP it talks to programs of any kind, and to web pages of this machine only. On a loopback address it also
+/// insists on being called by a name of this machine.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    skep demo echo\n  \
+    skep demo echo --transport streamable-http --port 8080    # http://127.0.0.1:8080/mcp\n  \
+    skep demo echo --transport sse --port 8080                # http://127.0.0.1:8080/sse")]
+pub struct EchoArgs {
+    /// How clients reach the server: stdio unless the environment says otherwise.
+    #[arg(long, value_enum, value_name = "TRANSPORT")]
+    pub transport: Option<DemoTransport>,
+    /// The address or name to listen on: 127.0.0.1 unless the environment says otherwise.
+    #[arg(long, value_name = "HOST")]
+    pub host: Option<String>,
+    /// The port to listen on: 8080 unless the environment says otherwise. 0 takes any that is free.
+    #[arg(long, value_name = "PORT")]
+    pub port: Option<u16>,
+}
+
+/// Transports of MCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DemoTransport {
+    /// One client, on standard input and output.
+    Stdio,
+    /// HTTP with a stream of events, as in revision 2024-11-05.
+    Sse,
+    /// HTTP as in all later revisions.
+    StreamableHttp,
 }
 
 /// Print the version.

@@ -4,9 +4,11 @@
 
 pub mod cli;
 pub mod commands;
+mod demo;
 pub mod hint;
 pub mod output;
 pub mod reference;
+mod stop;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};

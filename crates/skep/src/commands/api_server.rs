@@ -13,10 +13,10 @@ use skep_kube::auth::tokens::TokenAuthority;
 use skep_kube::server::Server;
 use skep_kube::store::Store;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::ApiServerArgs;
 use crate::hint::Hinted;
+use crate::stop;
 
 /// Where the server keeps its data and where it listens.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ async fn serve(settings: &Settings) -> anyhow::Result<()> {
     let kubeconfig = settings.data.join("kubeconfig");
     pki.write_kubeconfig(&kubeconfig, &format!("https://{}", reachable(address)))?;
     eprintln!("serving https://{address}; export KUBECONFIG={}", kubeconfig.display());
-    server.serve(listener, tls, clients, stopped()?).await;
+    server.serve(listener, tls, clients, stop::asked()?).await;
     store.close().await;
     Ok(())
 }
@@ -71,16 +71,4 @@ fn certificate(pki: &Pki, address: IpAddr, clients: &ClientCertificates) -> anyh
 /// An address that a client on this machine can use.
 fn reachable(address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() { SocketAddr::from(([127, 0, 0, 1], address.port())) } else { address }
-}
-
-/// Ready when the process is asked to stop.
-fn stopped() -> anyhow::Result<impl Future<Output = ()>> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-    })
 }

@@ -3,6 +3,7 @@
 mod api_server;
 mod completions;
 pub mod crds;
+mod demo;
 mod reference;
 mod version;
 
@@ -13,6 +14,7 @@ pub fn dispatch(command: Command) -> anyhow::Result<()> {
     match command {
         Command::ApiServer(args) => api_server::run(&args.into()),
         Command::Crds(args) => crds::run(&args.try_into()?),
+        Command::Demo(args) => demo::run(args),
         Command::Version(args) => version::run(args.output),
         Command::Completions(args) => completions::run(args.shell),
         Command::Reference(args) => reference::run(&args),

@@ -1,0 +1,13 @@
+//! The demo server, as clients of every revision meet it on every transport.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod conformance;
+mod http;
+mod http_rules;
+mod npm;
+mod peer;
+mod process;
+mod revisions;
+mod sdk_client;
+mod stdio_rules;

@@ -1,0 +1,54 @@
+// A client made with the TypeScript SDK: uses every feature once and prints what it got.
+// Arguments: the URL of the server, or the command that is the server.
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import {
+  CreateMessageRequestSchema,
+  ElicitRequestSchema,
+  LoggingMessageNotificationSchema,
+  ResourceUpdatedNotificationSchema,
+} from "@modelcontextprotocol/sdk/types.js";
+
+const [first, ...rest] = process.argv.slice(1);
+const transport = first.endsWith("/sse")
+  ? new SSEClientTransport(new URL(first))
+  : first.startsWith("http")
+    ? new StreamableHTTPClientTransport(new URL(first))
+    : new StdioClientTransport({ command: first, args: rest });
+
+const client = new Client({ name: "sdk", version: "1" }, { capabilities: { sampling: {}, elicitation: {} } });
+client.setRequestHandler(CreateMessageRequestSchema, async () => ({
+  role: "assistant", content: { type: "text", text: "honey" }, model: "test",
+}));
+client.setRequestHandler(ElicitRequestSchema, async () => ({ action: "accept", content: { name: "Ada" } }));
+const logged = [];
+client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => { logged.push(params.data); });
+const updated = new Promise((resolve) => {
+  client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => resolve(params.uri));
+});
+
+await client.connect(transport);
+const text = async (name, args, options) =>
+  (await client.callTool({ name, arguments: args }, undefined, options)).content[0].text;
+const steps = [];
+const got = {
+  server: client.getServerVersion().name,
+  tools: (await client.listTools()).tools.some((tool) => tool.name === "echo"),
+  echo: await text("echo", { message: "hi" }),
+  sum: (await client.callTool({ name: "add", arguments: { a: 2, b: 3 } })).structuredContent,
+  progress: await text("progress", { steps: 2, milliseconds: 100 }, { onprogress: ({ progress }) => steps.push(progress) }),
+  sampling: await text("sampling", { prompt: "?" }),
+  elicitation: await text("elicitation", {}),
+  resource: (await client.readResource({ uri: "demo://greeting/Ada" })).contents[0].text,
+  prompt: (await client.getPrompt({ name: "test_simple_prompt" })).messages.length,
+};
+await client.setLoggingLevel("info");
+await text("log", { level: "debug", message: "quiet" });
+await text("log", { level: "error", message: "loud" });
+await client.subscribeResource({ uri: "demo://counter" });
+await text("touch", {});
+got.updated = await updated;
+await client.close();
+console.log(JSON.stringify({ ...got, steps, logged }));

@@ -1,0 +1,44 @@
+//! A client that somebody else wrote: the TypeScript SDK.
+
+use serde_json::{Value, json};
+use snapbox::cmd::cargo_bin;
+
+use crate::npm::Packages;
+use crate::process::Server;
+
+/// What the client prints, whatever the transport.
+fn expected() -> Value {
+    json!({
+        "server": "skep-demo-echo",
+        "tools": true,
+        "echo": "hi",
+        "sum": {"sum": 5},
+        "progress": "done in 2 steps",
+        "sampling": "honey",
+        "elicitation": "Hello, Ada!",
+        "resource": "Hello, Ada!",
+        "prompt": 1,
+        "steps": [1, 2],
+        "logged": ["loud"],
+        "updated": "demo://counter",
+    })
+}
+
+fn run(packages: &Packages, arguments: &[&str]) -> Value {
+    let mut node = packages.node();
+    node.args(["--input-type=module", "--eval", include_str!("sdk_client.mjs"), "--"]).args(arguments);
+    let output = node.output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn the_typescript_sdk_is_at_home_on_every_transport() {
+    let Some(packages) = Packages::get("the_typescript_sdk_is_at_home_on_every_transport") else { return };
+    let program = cargo_bin!("skep").display().to_string();
+    assert_eq!(run(&packages, &[&program, "demo", "echo", "--transport", "stdio"]), expected());
+    for (transport, path) in [("sse", "sse"), ("streamable-http", "mcp")] {
+        let server = Server::start(transport);
+        assert_eq!(run(&packages, &[&format!("http://{}/{path}", server.address)]), expected(), "{transport}");
+    }
+}
