@@ -306,7 +306,10 @@ impl<'a, S: Server> Run<'a, S> {
     fn record(&mut self, step: usize, request: String, from: &Step, answer: Answer) {
         let mut body = answer.body;
         for path in &from.ignore {
-            ignore::remove(&mut body, path);
+            match self.values.text(path) {
+                Ok(path) => ignore::remove(&mut body, &path),
+                Err(problem) => self.failures.push(format!("{} step {step}: {problem}", self.scenario.name)),
+            }
         }
         for select in &from.select {
             ignore::select(&mut body, select);
