@@ -112,6 +112,9 @@ fn describe(name: &str, definition: &Value, shapes: &Shapes, todo: &mut Vec<Stri
         own.push(format!("required={}", required.join(",")));
     }
     push_text(&mut own, "map", &definition["x-kubernetes-map-type"]);
+    if let Some(unions) = definition.get("x-kubernetes-unions") {
+        own.push(format!("unions={unions}"));
+    }
     let mut rows = vec![own.join("\t")];
     for (member, property) in definition["properties"].as_object().into_iter().flatten() {
         let mut cells = vec![short(name), member.clone(), format!("is={}", type_of(property, todo))];
@@ -123,8 +126,9 @@ fn describe(name: &str, definition: &Value, shapes: &Shapes, todo: &mut Vec<Stri
         push_list(&mut cells, "enum", &property["enum"]);
         push_list(&mut cells, "items.enum", &property["items"]["enum"]);
         push_list(&mut cells, "values.enum", &property["additionalProperties"]["enum"]);
+        let values = &property["additionalProperties"];
         for (keyword, place) in
-            [("", property), ("items.", &property["items"]), ("values.", &property["additionalProperties"])]
+            [("", property), ("items.", &property["items"]), ("values.", values), ("values.items.", &values["items"])]
         {
             if let Some(default) = place.get("default") {
                 cells.push(format!("{keyword}default={default}"));

@@ -140,6 +140,17 @@ pub fn json(value: &Value) -> String {
     escaped
 }
 
+/// Why a text is no number, in the words of Go's `strconv`.
+pub fn number_problem(error: &std::num::ParseIntError) -> &'static str {
+    use std::num::IntErrorKind::{NegOverflow, PosOverflow};
+    if matches!(error.kind(), PosOverflow | NegOverflow) { "value out of range" } else { "invalid syntax" }
+}
+
+/// Seconds as Go counts them, in nanoseconds: what does not fit begins anew at the other end.
+pub fn wrapped_nanoseconds(seconds: i64) -> i64 {
+    seconds.wrapping_mul(1_000_000_000)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -14,6 +14,7 @@ mod go_time;
 pub mod json_path;
 pub mod names;
 pub mod patch;
+mod percent;
 pub mod protobuf;
 pub mod schema;
 pub mod selector;

@@ -122,6 +122,9 @@ pub struct Cause {
     pub field: Option<String>,
 }
 
+/// How a write that comes too late is told so.
+const MODIFIED: &str = "the object has been modified; please apply your changes to the latest version and try again";
+
 impl ApiError {
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
         Self {
@@ -169,8 +172,7 @@ impl ApiError {
 
     /// The object has changed since the caller read it.
     pub fn modified(resource: &ResourceName, name: &str) -> Self {
-        let why = "the object has been modified; please apply your changes to the latest version and try again";
-        Self::conflict(resource, name, why)
+        Self::conflict(resource, name, MODIFIED)
     }
 
     pub fn forbidden(resource: &ResourceName, name: &str, why: &str) -> Self {
@@ -205,17 +207,15 @@ impl ApiError {
 
     /// An object that breaks its rules. `kind` names the kind, not the plural.
     pub fn invalid(kind: &ResourceName, name: &str, errors: &[FieldError]) -> Self {
-        let mut lines: Vec<String> = Vec::new();
-        for error in errors {
-            let line = error.to_string();
-            if !lines.contains(&line) {
-                lines.push(line);
-            }
-        }
-        let list = if let [only] = lines.as_slice() { only.clone() } else { format!("[{}]", lines.join(", ")) };
+        let list = FieldError::list(errors);
         let mut error = Self::new(Reason::Invalid, format!("{kind} {name:?} is invalid: {list}")).about(kind, name);
         error.causes = errors.iter().map(FieldError::cause).collect();
         error
+    }
+
+    /// Whether somebody else has changed the object meanwhile, so that another attempt may do.
+    pub fn is_about_a_change(&self) -> bool {
+        self.reason == Reason::Conflict && self.message.ends_with(MODIFIED)
     }
 
     /// The Status object.
@@ -313,6 +313,18 @@ pub enum Problem {
 impl FieldError {
     pub fn new(field: impl Into<String>, problem: Problem, detail: impl Into<String>) -> Self {
         Self { field: field.into(), problem, detail: detail.into() }
+    }
+
+    /// Errors in one line, each once.
+    pub fn list(errors: &[Self]) -> String {
+        let mut lines: Vec<String> = Vec::new();
+        for error in errors {
+            let line = error.to_string();
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+        if let [only] = lines.as_slice() { only.clone() } else { format!("[{}]", lines.join(", ")) }
     }
 
     pub fn required(field: impl Into<String>, detail: impl Into<String>) -> Self {

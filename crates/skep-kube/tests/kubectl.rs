@@ -29,8 +29,8 @@ fn scripts() -> Vec<Script> {
     scripts
 }
 
-async fn transcripts(cluster: &Cluster) -> Vec<Transcript> {
-    run_all(&cluster.kubectl, scripts(), AT_ONCE).await.unwrap()
+async fn transcripts(cluster: &Cluster, scripts: Vec<Script>) -> Vec<Transcript> {
+    run_all(&cluster.kubectl, scripts, AT_ONCE).await.unwrap()
 }
 
 fn differences(transcripts: &[Transcript]) -> Vec<Difference> {
@@ -69,12 +69,22 @@ fn every_script_has_a_golden_transcript_and_nothing_else_has() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kubectl_prints_the_same_on_our_server() {
     let Some(cluster) = Cluster::ours_or_skip("kubectl_prints_the_same_on_our_server").await else { return };
-    let differences = differences(&transcripts(&cluster).await);
+    let mut differences = differences(&transcripts(&cluster, scripts()).await);
+    let listed = not_yet();
+    let step_of = |difference: &Difference| format!("{} {}", difference.script, difference.step);
+    // Some steps watch what passes quickly, and a machine that is busy may miss it. What truly differs differs again.
+    let missed: BTreeSet<String> =
+        differences.iter().filter(|one| !listed.contains_key(&step_of(one))).map(|one| one.script.clone()).collect();
+    if !missed.is_empty() {
+        eprintln!("once more: {missed:?}");
+        let again = scripts().into_iter().filter(|script| missed.contains(&script.name)).collect();
+        let Some(cluster) = Cluster::ours_or_skip("kubectl_prints_the_same_on_our_server").await else { return };
+        differences.retain(|difference| !missed.contains(&difference.script));
+        differences.extend(self::differences(&transcripts(&cluster, again).await));
+    }
     if std::env::var_os("SHOW_KUBECTL").is_some() {
         println!("{}", shown(&differences.iter().collect::<Vec<_>>()));
     }
-    let listed = not_yet();
-    let step_of = |difference: &Difference| format!("{} {}", difference.script, difference.step);
     let unexpected: Vec<&Difference> = differences.iter().filter(|one| !listed.contains_key(&step_of(one))).collect();
     assert!(unexpected.is_empty(), "{} steps differ:\n{}", unexpected.len(), shown(&unexpected));
     if std::env::var_os("SCRIPTS").is_none() {
@@ -94,7 +104,7 @@ async fn the_golden_transcripts_are_true_on_a_real_cluster() {
         return;
     }
     let Some(cluster) = Cluster::real_or_skip(TEST).await else { return };
-    let transcripts = transcripts(&cluster).await;
+    let transcripts = transcripts(&cluster, scripts()).await;
     if is_update {
         for transcript in &transcripts {
             write_golden(transcript).unwrap();

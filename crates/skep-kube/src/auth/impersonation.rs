@@ -10,6 +10,7 @@ use super::user::{
     ANONYMOUS_USER, AUTHENTICATED_GROUP, UNAUTHENTICATED_GROUP, User, service_account_groups, service_account_of,
 };
 use crate::go_text::quoted;
+use crate::percent;
 use crate::status::ApiError;
 
 const USER_HEADER: &str = "impersonate-user";
@@ -135,25 +136,9 @@ fn lossy(bytes: &[u8]) -> String {
 
 /// The key of an extra header may be percent-encoded; one that is not properly so is taken as it stands.
 fn percent_decoded(key: &str) -> String {
-    let mut decoded = Vec::with_capacity(key.len());
-    let mut rest = key.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        if byte != b'%' {
-            decoded.push(byte);
-            rest = after;
-            continue;
-        }
-        let Some((digits, after)) = after.split_at_checked(2) else {
-            return key.to_owned();
-        };
-        let Some(value) = std::str::from_utf8(digits).ok().and_then(|digits| u8::from_str_radix(digits, 16).ok())
-        else {
-            return key.to_owned();
-        };
-        decoded.push(value);
-        rest = after;
-    }
-    String::from_utf8(decoded).map_or_else(|_| key.to_owned(), |decoded| decoded.to_lowercase())
+    let decoded = Some(percent::decode(key)).filter(|decoded| decoded.is_proper);
+    let text = decoded.and_then(|decoded| String::from_utf8(decoded.bytes).ok());
+    text.map_or_else(|| key.to_owned(), |text| text.to_lowercase())
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use crate::names::{dns1123_label, dns1123_subdomain};
+
 /// Members may do everything, whatever the roles say.
 pub const MASTERS_GROUP: &str = "system:masters";
 pub const NODES_GROUP: &str = "system:nodes";
@@ -69,28 +71,12 @@ pub fn service_account_user_name(namespace: &str, name: &str) -> String {
 /// Namespace and name of the service account that a user name stands for.
 pub fn service_account_of(user_name: &str) -> Option<(&str, &str)> {
     let (namespace, name) = user_name.strip_prefix(SERVICE_ACCOUNT_PREFIX)?.split_once(':')?;
-    (is_label(namespace) && is_subdomain(name)).then_some((namespace, name))
+    (dns1123_label(namespace).is_empty() && dns1123_subdomain(name).is_empty()).then_some((namespace, name))
 }
 
 /// The groups of every service account of a namespace, without [`AUTHENTICATED_GROUP`].
 pub fn service_account_groups(namespace: &str) -> Vec<String> {
     vec![SERVICE_ACCOUNTS_GROUP.to_owned(), format!("{SERVICE_ACCOUNTS_GROUP}:{namespace}")]
-}
-
-fn is_label(text: &str) -> bool {
-    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    !text.is_empty() && text.len() <= 63 && text.bytes().all(inner) && !text.starts_with('-') && !text.ends_with('-')
-}
-
-fn is_subdomain(text: &str) -> bool {
-    text.len() <= 253 && text.split('.').all(|part| is_label(part) || (part.len() > 63 && is_long_part(part)))
-}
-
-/// Only the whole of a subdomain is limited in length, not its parts.
-fn is_long_part(part: &str) -> bool {
-    part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
-        && !part.starts_with('-')
-        && !part.ends_with('-')
 }
 
 #[cfg(test)]

@@ -13,20 +13,49 @@ pub struct Allocations {
     /// The first address of the range and the length of its prefix.
     pub range: (Ipv4Addr, u8),
     pub node_ports: std::ops::RangeInclusive<u16>,
+    /// Addresses that only those get who ask for them.
+    pub reserved: &'static [Ipv4Addr],
     pub used_addresses: HashSet<Ipv4Addr>,
     pub used_ports: HashSet<u16>,
 }
 
-/// What a service was given, to be returned when it is gone.
+/// What a service has, or was given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Granted {
     pub addresses: Vec<Ipv4Addr>,
     pub ports: Vec<u16>,
 }
 
+impl Granted {
+    /// What a service of the store has.
+    pub fn of(service: &Value) -> Self {
+        let spec = &service["spec"];
+        let addresses = spec["clusterIPs"].as_array().into_iter().flatten();
+        let ports = spec["ports"].as_array().into_iter().flatten().map(|port| &port["nodePort"]);
+        Self {
+            addresses: addresses.filter_map(|address| address.as_str()?.parse().ok()).collect(),
+            ports: ports
+                .chain([&spec["healthCheckNodePort"]])
+                .filter_map(|port| u16::try_from(port.as_u64()?).ok())
+                .collect(),
+        }
+    }
+}
+
 impl Allocations {
-    pub fn new(range: (Ipv4Addr, u8), node_ports: std::ops::RangeInclusive<u16>) -> Self {
-        Self { range, node_ports, used_addresses: HashSet::new(), used_ports: HashSet::new() }
+    /// Everything is free, but what is reserved.
+    pub fn new(
+        range: (Ipv4Addr, u8),
+        node_ports: std::ops::RangeInclusive<u16>,
+        reserved: &'static [Ipv4Addr],
+    ) -> Self {
+        Self { range, node_ports, reserved, used_addresses: HashSet::new(), used_ports: HashSet::new() }
+    }
+
+    /// Takes note of what somebody has.
+    pub fn note(&mut self, granted: &Granted) {
+        self.used_addresses.extend(&granted.addresses);
+        self.used_ports.extend(&granted.ports);
     }
 
     fn size(&self) -> u32 {
@@ -41,27 +70,33 @@ impl Allocations {
     }
 
     fn free_address(&self, seed: u32) -> Option<Ipv4Addr> {
-        let usable = self.size().checked_sub(2).filter(|usable| *usable > 0)?;
-        (0..usable)
-            .map(|step| u32::from(self.range.0).wrapping_add(1 + (seed.wrapping_add(step) % usable)))
-            .map(Ipv4Addr::from)
-            .find(|address| !self.used_addresses.contains(address))
+        let usable = self.size().checked_sub(2)?;
+        candidates(usable, (self.size() / 16).min(256), seed)
+            .map(|offset| Ipv4Addr::from(u32::from(self.range.0).wrapping_add(1 + offset)))
+            .find(|address| !self.used_addresses.contains(address) && !self.reserved.contains(address))
     }
 
-    fn free_port(&self, seed: u32) -> Option<u16> {
-        let count = u32::from(self.node_ports.end().checked_sub(*self.node_ports.start())?) + 1;
-        (0..count)
-            .filter_map(|step| {
-                u16::try_from(u32::from(*self.node_ports.start()) + (seed.wrapping_add(step) % count)).ok()
-            })
-            .find(|port| !self.used_ports.contains(port))
+    /// `own`: what the same service has got already.
+    fn free_port(&self, own: &[u16], seed: u32) -> Option<u16> {
+        let first = *self.node_ports.start();
+        let count = u32::from(self.node_ports.end().checked_sub(first)?) + 1;
+        candidates(count, (count / 32).min(128), seed)
+            .filter_map(|offset| u16::try_from(u32::from(first) + offset).ok())
+            .find(|port| !self.used_ports.contains(port) && !own.contains(port))
     }
 }
 
-/// Gives a defaulted service its addresses, families and node ports. `seed` spreads what is chosen.
-///
-/// On success the grants are already marked as used.
-pub fn allocate(service: &mut Value, state: &mut Allocations, seed: u32) -> Result<Granted, FieldError> {
+/// All numbers below `count`. The first ones come last: people like them for what they ask for by number, and they
+/// should find them free. Ranges that are too small for it have no such part.
+fn candidates(count: u32, band: u32, seed: u32) -> impl Iterator<Item = u32> {
+    const SMALLEST_BAND: u32 = 16;
+    let band = if count > 2 * SMALLEST_BAND { band.max(SMALLEST_BAND).min(count) } else { 0 };
+    let within = |from: u32, length: u32| (0..length).map(move |step| from + seed.wrapping_add(step) % length);
+    within(band, count - band).chain(within(0, band))
+}
+
+/// Gives a defaulted service its addresses, families and node ports, and says which. `seed` spreads what is chosen.
+pub fn allocate(service: &mut Value, state: &Allocations, seed: u32) -> Result<Granted, FieldError> {
     let Some(spec) = service.get_mut("spec").filter(|spec| spec.is_object()) else { return Ok(Granted::default()) };
     if spec["type"] == "ExternalName" {
         return Ok(Granted::default());
@@ -92,8 +127,6 @@ pub fn allocate(service: &mut Value, state: &mut Allocations, seed: u32) -> Resu
         spec["healthCheckNodePort"] = number.into();
         granted.ports.push(number);
     }
-    state.used_addresses.extend(granted.addresses.iter().copied());
-    state.used_ports.extend(granted.ports.iter().copied());
     Ok(granted)
 }
 
@@ -142,10 +175,8 @@ fn grant_address(state: &Allocations, wanted: &str, seed: u32) -> Result<Ipv4Add
 fn grant_port(state: &Allocations, port: &mut Value, path: &str, own: &[u16], seed: u32) -> Result<u16, FieldError> {
     let wanted = port["nodePort"].as_i64().unwrap_or_default();
     if wanted == 0 {
-        let mut state = state.clone();
-        state.used_ports.extend(own);
         return state
-            .free_port(seed)
+            .free_port(own, seed)
             .ok_or_else(|| FieldError::invalid(path, 0, "failed to allocate a nodePort: range is full"));
     }
     let (start, end) = (state.node_ports.start(), state.node_ports.end());
@@ -158,4 +189,25 @@ fn grant_port(state: &Allocations, port: &mut Value, path: &str, own: &[u16], se
         return Err(FieldError::invalid(path, wanted, "provided port is already allocated"));
     }
     Ok(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RESERVED: &[Ipv4Addr] = &[Ipv4Addr::new(10, 0, 0, 1)];
+
+    #[test]
+    fn what_people_ask_for_by_number_is_given_out_last() {
+        let mut state = Allocations::new((Ipv4Addr::new(10, 0, 0, 0), 24), 30_000..=32_767, RESERVED);
+        for seed in 0..300 {
+            assert!(state.free_address(seed).unwrap() > Ipv4Addr::new(10, 0, 0, 16), "{seed}");
+            assert!(state.free_port(&[], seed).unwrap() >= 30_086, "{seed}");
+        }
+        state.used_addresses.extend((17..=254).map(|last| Ipv4Addr::new(10, 0, 0, last)));
+        assert_eq!(state.free_address(0), Some(Ipv4Addr::new(10, 0, 0, 2)));
+        state.used_addresses.extend((2..=16).map(|last| Ipv4Addr::new(10, 0, 0, last)));
+        assert_eq!(state.free_address(7), None);
+        assert_eq!(grant_address(&state, "10.0.0.1", 0), Ok(RESERVED[0]));
+    }
 }

@@ -11,6 +11,8 @@ use std::sync::LazyLock;
 pub(super) struct Definition {
     pub(super) required: Option<&'static str>,
     pub(super) atomic: bool,
+    /// Members that exclude each other, as JSON text. Documents show it; nothing else depends on it.
+    pub(super) unions: Option<&'static str>,
     pub(super) members: HashMap<&'static str, Member>,
 }
 
@@ -23,7 +25,8 @@ pub(super) struct Member {
     pub(super) drops_zero: bool,
     pub(super) list: Option<&'static str>,
     pub(super) keys: Option<&'static str>,
-    pub(super) atomic_map: bool,
+    /// `atomic` or `granular`, whatever its type says of itself.
+    pub(super) map: Option<&'static str>,
     pub(super) patch: Option<&'static str>,
     pub(super) merge_key: Option<&'static str>,
     pub(super) enum_: Option<&'static str>,
@@ -33,6 +36,8 @@ pub(super) struct Member {
     pub(super) default: Option<&'static str>,
     pub(super) item_default: Option<&'static str>,
     pub(super) value_default: Option<&'static str>,
+    /// Of the items of lists that are values.
+    pub(super) value_item_default: Option<&'static str>,
     /// What Go calls the type, where `is` does not tell: `v1.PullPolicy`.
     pub(super) go: Option<&'static str>,
     /// The embedded struct that the member really is in: `VolumeSource`.
@@ -126,6 +131,7 @@ fn read(text: &'static str) -> HashMap<&'static str, Definition> {
                 match keyword {
                     "required" => definition.required = Some(value),
                     "map" => definition.atomic = value == "atomic",
+                    "unions" => definition.unions = Some(value),
                     _ => {}
                 }
             }
@@ -145,7 +151,7 @@ fn read_member(cells: std::str::Split<'static, char>) -> Member {
             "zero" => member.drops_zero = true,
             "list" => member.list = Some(value),
             "keys" => member.keys = Some(value),
-            "map" => member.atomic_map = value == "atomic",
+            "map" => member.map = Some(value),
             "patch" => member.patch = Some(value),
             "key" => member.merge_key = Some(value),
             "enum" => member.enum_ = Some(value),
@@ -153,6 +159,7 @@ fn read_member(cells: std::str::Split<'static, char>) -> Member {
             "values.enum" => member.value_enum = Some(value),
             "default" => member.default = Some(value),
             "items.default" => member.item_default = Some(value),
+            "values.items.default" => member.value_item_default = Some(value),
             "values.default" => member.value_default = Some(value),
             "go" => member.go = Some(value),
             "inline" => member.inline = Some(value),

@@ -1,6 +1,6 @@
 //! The schemas of built-in kinds: types and descriptions from k8s-openapi, everything else from `facts.tsv`.
 //!
-//! `default`, `enum_` and `required` are what OpenAPI documents show. The server does not default or refuse built-in
+//! `default`, `enum_` and `required` are what OpenAPI documents show ([`super::definitions`]). The server does not default or refuse built-in
 //! objects by them: that is for [`super::default`] and [`super::validate`].
 
 use std::collections::HashMap;
@@ -13,7 +13,6 @@ use k8s_openapi::api::{
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions;
 use parking_lot::Mutex;
 use schemars::SchemaGenerator;
-use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
 use super::facts::{self, Definition, Member};
@@ -37,15 +36,8 @@ pub fn schema(group: &str, version: &str, kind: &str) -> Option<Arc<Schema>> {
     Some(builder.definition(&name))
 }
 
-/// A kind and all that it is made of, as the schemas of an OpenAPI document that refer to each other.
-pub fn definitions(group: &str, kind: &str) -> Map<String, Value> {
-    let mut generator = SchemaSettings::openapi3().into_generator();
-    describe(group, kind, &mut generator);
-    generator.take_definitions(true)
-}
-
 /// Has k8s-openapi describe a kind and all that it is made of.
-fn describe(group: &str, kind: &str, generator: &mut SchemaGenerator) {
+pub(super) fn describe(group: &str, kind: &str, generator: &mut SchemaGenerator) {
     match (group, kind) {
         ("", "ConfigMap") => generator.subschema_for::<core::v1::ConfigMap>(),
         ("", "Endpoints") => generator.subschema_for::<core::v1::Endpoints>(),
@@ -180,7 +172,7 @@ fn with_facts(mut place: Schema, facts: &Member) -> Schema {
         Some("map") => ListType::Map(list(facts.keys)),
         _ => ListType::Atomic,
     };
-    place.atomic_map |= facts.atomic_map;
+    place.atomic_map = facts.map.map_or(place.atomic_map, |map| map == "atomic");
     let strategies = facts.patch.unwrap_or_default();
     place.patch = PatchStrategy {
         merge: strategies.split(',').any(|strategy| strategy == "merge"),
@@ -204,15 +196,15 @@ fn with_facts(mut place: Schema, facts: &Member) -> Schema {
     place
 }
 
-fn json(text: Option<&str>) -> Option<Value> {
+pub(super) fn json(text: Option<&str>) -> Option<Value> {
     text.and_then(|text| serde_json::from_str(text).ok())
 }
 
-fn list(text: Option<&str>) -> Vec<String> {
+pub(super) fn list(text: Option<&str>) -> Vec<String> {
     text.into_iter().flat_map(|text| text.split(',')).map(str::to_owned).collect()
 }
 
-fn texts(text: &str) -> Vec<Value> {
+pub(super) fn texts(text: &str) -> Vec<Value> {
     text.split(',').map(Value::from).collect()
 }
 
@@ -222,7 +214,7 @@ fn anything() -> Schema {
 }
 
 /// Definitions that stand for a single value, whatever their description says.
-fn one_value(name: &str) -> Option<Schema> {
+pub(super) fn one_value(name: &str) -> Option<Schema> {
     let either = |first, second| {
         [first, second].map(|type_| Schema { type_: Some(type_), ..Schema::default() }).into_iter().collect()
     };

@@ -89,7 +89,6 @@ const ONE_BY_ONE: &[&str] = &["create", "delete", "get", "list", "patch", "updat
 const CREATE: &[&str] = &["create"];
 const GET: &[&str] = &["get"];
 const CONNECT: &[&str] = &["create", "get"];
-const PROXY: &[&str] = &["create", "delete", "get", "patch", "update"];
 const CHANGE: &[&str] = &["get", "patch", "update"];
 const ALL: &[&str] = &["all"];
 
@@ -105,20 +104,17 @@ const SCALE: Subresource =
     Subresource { name: "scale", kind: "Scale", group_version: Some(("autoscaling", "v1")), verbs: CHANGE };
 
 const NAMESPACE: &[Subresource] = &[part("finalize", "Namespace", &["update"]), status("Namespace")];
-const NODE: &[Subresource] = &[part("proxy", "NodeProxyOptions", PROXY), status("Node")];
+const NODE: &[Subresource] = &[status("Node")];
 const POD: &[Subresource] = &[
     part("attach", "PodAttachOptions", CONNECT),
     part("binding", "Binding", CREATE),
-    part("ephemeralcontainers", "Pod", CHANGE),
     Subresource { name: "eviction", kind: "Eviction", group_version: Some(("policy", "v1")), verbs: CREATE },
     part("exec", "PodExecOptions", CONNECT),
     part("log", "Pod", GET),
     part("portforward", "PodPortForwardOptions", CONNECT),
-    part("proxy", "PodProxyOptions", PROXY),
-    part("resize", "Pod", CHANGE),
     status("Pod"),
 ];
-const SERVICE: &[Subresource] = &[part("proxy", "ServiceProxyOptions", PROXY), status("Service")];
+const SERVICE: &[Subresource] = &[status("Service")];
 const SERVICE_ACCOUNT: &[Subresource] = &[Subresource {
     name: "token",
     kind: "TokenRequest",

@@ -8,12 +8,11 @@ use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta, Time};
 use k8s_openapi::jiff::Timestamp;
 use kube::api::{Patch, PatchParams, PostParams};
-use kube::{Api, Client};
+use kube::{Api, Client, Resource};
 use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::error::ControllerError;
-use super::objects::Kind;
 
 const WAITING: usize = 1_000;
 /// How many different events are remembered to be counted up instead of repeated.
@@ -23,47 +22,51 @@ const LONGEST_MESSAGE: usize = 1_024;
 
 /// How serious an event is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Severity {
+pub enum Severity {
     Normal,
     Warning,
 }
 
 /// Something worth telling about an object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Note {
+pub struct Note {
     /// The controller, as it appears in the `From` column.
-    pub(super) source: &'static str,
-    pub(super) severity: Severity,
-    pub(super) reason: &'static str,
-    pub(super) message: String,
+    pub source: &'static str,
+    pub severity: Severity,
+    /// One word in CamelCase.
+    pub reason: &'static str,
+    pub message: String,
     /// Set by the scheduler only, which reports in the newer style: an action, a microsecond, no counting.
-    pub(super) action: Option<&'static str>,
+    pub action: Option<&'static str>,
 }
 
 impl Note {
-    pub(super) fn normal(source: &'static str, reason: &'static str, message: String) -> Self {
+    /// Something that went as it should.
+    pub fn normal(source: &'static str, reason: &'static str, message: String) -> Self {
         Self { source, severity: Severity::Normal, reason, message, action: None }
     }
 
-    pub(super) fn warning(source: &'static str, reason: &'static str, message: String) -> Self {
+    /// Something that somebody should look at.
+    pub fn warning(source: &'static str, reason: &'static str, message: String) -> Self {
         Self { source, severity: Severity::Warning, reason, message, action: None }
     }
 }
 
 /// Publishes events in the background.
 #[derive(Clone, Debug)]
-pub(super) struct Recorder {
+pub struct Recorder {
     sender: mpsc::Sender<(ObjectReference, Note)>,
 }
 
 impl Recorder {
     /// The recorder and the task that publishes for it.
-    pub(super) fn new(client: Client) -> (Self, impl Future<Output = ()> + Send + 'static) {
+    pub fn new(client: Client) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let (sender, receiver) = mpsc::channel(WAITING);
         (Self { sender }, publish(client, receiver))
     }
 
-    pub(super) fn record<K: Kind>(&self, object: &K, note: Note) {
+    /// Publishes an event about an object, soon.
+    pub fn record<K: Resource<DynamicType = ()>>(&self, object: &K, note: Note) {
         let mut reference = object.object_ref(&());
         reference.resource_version.clone_from(&object.meta().resource_version);
         if self.sender.try_send((reference, note)).is_err() {

@@ -10,7 +10,7 @@ mod deployment;
 mod discovery;
 mod endpoints;
 mod error;
-mod events;
+pub mod events;
 mod garbage;
 mod hash;
 mod key;

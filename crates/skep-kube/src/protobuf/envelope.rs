@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::forms::{delimited, text as read_text};
 use super::messages::{Message, Messages};
-use super::wire::{Reader, put_bytes, put_nested};
+use super::wire::{Reader, put_bytes, put_length, put_nested};
 use super::{DecodeError, EncodeError, decode as reading, encode as writing};
 
 const PREFIX: &[u8] = b"k8s\0";
@@ -72,7 +72,8 @@ impl<'a> Envelope<'a> {
 
     /// The object, as JSON that says what it is.
     pub fn object(&self) -> Result<Value, DecodeError> {
-        let message = find(&self.api_version, &self.kind).ok_or_else(|| DecodeError::UnknownKind {
+        let message = Messages::get().of_kind(&self.api_version, &self.kind);
+        let message = message.ok_or_else(|| DecodeError::UnknownKind {
             api_version: self.api_version.clone(),
             kind: self.kind.clone(),
         })?;
@@ -83,9 +84,11 @@ impl<'a> Envelope<'a> {
     }
 }
 
-/// The message of a kind.
-pub fn find(api_version: &str, kind: &str) -> Option<&'static Message> {
-    Messages::get().of_kind(api_version, kind)
+/// The message of an object that says what it is.
+pub fn find(object: &Value) -> Result<&'static Message, EncodeError> {
+    let text = |member: &str| object[member].as_str().unwrap_or_default().to_owned();
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    Messages::get().of_kind(&api_version, &kind).ok_or(EncodeError::UnknownKind { api_version, kind })
 }
 
 /// Reads an object that says what it is.
@@ -95,29 +98,38 @@ pub fn decode(bytes: &[u8]) -> Result<Value, DecodeError> {
 
 /// Writes an object that says what it is.
 pub fn encode(object: &Value) -> Result<Vec<u8>, EncodeError> {
-    encode_with(object, &[])
+    let (mut output, after) = around(object, 0)?;
+    output.extend_from_slice(&after);
+    Ok(output)
 }
 
-/// The same, and then members that are messages already and come after all others.
-pub fn encode_with(object: &Value, last: &[u8]) -> Result<Vec<u8>, EncodeError> {
-    let text = |member: &str| object[member].as_str().unwrap_or_default();
-    let (api_version, kind) = (text("apiVersion"), text("kind"));
-    let message = find(api_version, kind)
-        .ok_or_else(|| EncodeError::UnknownKind { api_version: api_version.to_owned(), kind: kind.to_owned() })?;
-    let mut output = PREFIX.to_vec();
-    put_nested(&mut output, TYPE, |output| {
-        put_bytes(output, API_VERSION, api_version.as_bytes());
-        put_bytes(output, KIND, kind.as_bytes());
-        Ok(())
+/// The same of an object that is a JSON document.
+pub fn encode_json(document: &[u8]) -> Result<Vec<u8>, EncodeError> {
+    encode(&parse(document)?)
+}
+
+pub fn parse(document: &[u8]) -> Result<Value, EncodeError> {
+    serde_json::from_slice(document).map_err(|error| EncodeError::Document(error.to_string()))
+}
+
+/// What stands before and after members of so many bytes, which are messages already and come after all others.
+pub fn around(object: &Value, last: usize) -> Result<(Vec<u8>, Vec<u8>), EncodeError> {
+    let message = find(object)?;
+    let text = |member: &str| object[member].as_str().unwrap_or_default().as_bytes();
+    let mut members = Vec::new();
+    writing::object(message, object, &mut members)?;
+    let mut before = PREFIX.to_vec();
+    put_nested(&mut before, TYPE, |output| {
+        put_bytes(output, API_VERSION, text("apiVersion"));
+        put_bytes(output, KIND, text("kind"));
+        Ok::<(), EncodeError>(())
     })?;
-    put_nested(&mut output, RAW, |output| {
-        writing::object(message, object, output)?;
-        output.extend_from_slice(last);
-        Ok(())
-    })?;
-    put_bytes(&mut output, CONTENT_ENCODING, b"");
-    put_bytes(&mut output, CONTENT_TYPE, b"");
-    Ok(output)
+    put_length(&mut before, RAW, members.len() + last);
+    before.append(&mut members);
+    let mut after = Vec::new();
+    put_bytes(&mut after, CONTENT_ENCODING, b"");
+    put_bytes(&mut after, CONTENT_TYPE, b"");
+    Ok((before, after))
 }
 
 /// A frame of a watch: its length in four bytes, then the type of the event and the object in its envelope.

@@ -5,17 +5,17 @@
 //! is written here has the bytes that the real server would write. Custom resources have no messages.
 
 mod decode;
-mod document;
 mod encode;
 mod envelope;
 mod forms;
+mod list;
 mod messages;
 #[cfg(test)]
 mod tests;
 mod wire;
 
-pub use document::encode_json;
-pub use envelope::{Envelope, decode, encode, watch_event};
+pub use envelope::{Envelope, decode, encode, encode_json, watch_event};
+pub use list::ListMessage;
 pub use wire::WireError;
 
 /// Why bytes are not the object they should be.

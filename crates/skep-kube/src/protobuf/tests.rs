@@ -133,6 +133,17 @@ fn every_kind() -> Vec<(String, String)> {
     kinds
 }
 
+fn item_by_item(mut list: Value) -> Vec<u8> {
+    let items = list.as_object_mut().unwrap().remove("items").unwrap();
+    let message = ListMessage::new(&list).unwrap();
+    let mut output = Vec::new();
+    for item in items.as_array().into_iter().flatten() {
+        message.put_item(item.to_string().as_bytes(), &mut output).unwrap();
+    }
+    let (before, after) = message.around(output.len()).unwrap();
+    [before, output, after].concat()
+}
+
 #[test]
 fn an_object_of_every_kind_comes_back_as_it_went() {
     for seed in 1..20 {
@@ -140,7 +151,9 @@ fn an_object_of_every_kind_comes_back_as_it_went() {
             let object = Dice(seed * 7919).object(&api_version, &kind);
             let bytes = encode(&object).unwrap();
             assert_eq!(decode(&bytes).unwrap(), object, "{api_version} {kind}, seed {seed}");
-            assert_eq!(encode_json(object.to_string().as_bytes()).unwrap(), bytes, "{api_version} {kind}, seed {seed}");
+            if kind.ends_with("List") {
+                assert_eq!(item_by_item(object), bytes, "{api_version} {kind}, seed {seed}");
+            }
         }
     }
 }

@@ -168,9 +168,14 @@ pub fn put_tag(output: &mut Vec<u8>, number: u32, wire_type: u8) {
     put_varint(output, u64::from(number) << 3 | u64::from(wire_type));
 }
 
-pub fn put_bytes(output: &mut Vec<u8>, number: u32, bytes: &[u8]) {
+/// What stands before so many bytes.
+pub fn put_length(output: &mut Vec<u8>, number: u32, length: usize) {
     put_tag(output, number, DELIMITED);
-    put_varint(output, bytes.len() as u64);
+    put_varint(output, length as u64);
+}
+
+pub fn put_bytes(output: &mut Vec<u8>, number: u32, bytes: &[u8]) {
+    put_length(output, number, bytes.len());
     output.extend_from_slice(bytes);
 }
 

@@ -76,10 +76,13 @@ impl FieldSelector {
 
     /// The name that selected objects must have, if the selector says so: a list of one needs no search.
     pub fn name(&self) -> Option<&str> {
-        let is_name = |requirement: &&FieldRequirement| {
-            requirement.field == "metadata.name" && requirement.operator == FieldOperator::Equals
-        };
-        self.requirements.iter().find(is_name).map(|requirement| requirement.value.as_str())
+        self.equalities().find(|(field, _)| *field == "metadata.name").map(|(_, value)| value)
+    }
+
+    /// The fields that must have a certain value.
+    pub fn equalities(&self) -> impl Iterator<Item = (&str, &str)> {
+        let equal = self.requirements.iter().filter(|requirement| requirement.operator == FieldOperator::Equals);
+        equal.map(|requirement| (requirement.field.as_str(), requirement.value.as_str()))
     }
 
     /// Whether the resource has all these fields. Old names of fields give way to the new ones.

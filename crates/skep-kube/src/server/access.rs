@@ -1,75 +1,51 @@
 //! Who asks, and may they: the server's side of [`crate::auth`].
 
 use http::request::Parts;
-use parking_lot::RwLock;
 use serde_json::Value;
 
 use super::State;
-use super::exchange::header;
+use super::exchange::{Exchange, header};
+use super::options::Options;
 use super::path::{ResourcePath, Target};
+use super::roles::Roles;
 use crate::auth::identity::Certificate;
-use crate::auth::rbac::{EscalationCheck, GROUP, Rbac, RoleIndex};
+use crate::auth::node::NodeAuthorizer;
+use crate::auth::rbac::{EscalationCheck, Rbac, RoleIndex};
 use crate::auth::tokens::{BoundKind, BoundObjects, ObjectState, TokenAuthority};
-use crate::auth::{Action, Authorizer, PathAction, ResourceAction, User, identity, impersonation};
+use crate::auth::{Action, Authorizer, Authorizers, PathAction, ResourceAction, User, identity, impersonation};
+use crate::selector::FieldSelector;
 use crate::status::ApiError;
-use crate::store::{Key, Selection, Store};
+use crate::store::{Key, Store};
 
 /// What is known about users and their rights.
 #[derive(Debug)]
 pub(crate) struct Access {
     pub(crate) tokens: TokenAuthority,
-    roles: RwLock<RoleIndex>,
+    roles: Roles,
+    store: Store,
 }
 
-const ROLE_KINDS: [&str; 4] = ["roles", "clusterroles", "rolebindings", "clusterrolebindings"];
-
 impl Access {
-    pub(crate) fn new(tokens: TokenAuthority, store: &Store) -> Self {
-        let mut documents = Vec::new();
-        for plural in ROLE_KINDS {
-            for record in store.list(&Selection::all(&format!("{GROUP}/{plural}"))).records {
-                documents.extend(with_kind(plural, &record.object));
-            }
-        }
-        Self { tokens, roles: RwLock::new(RoleIndex::from_documents(&documents)) }
-    }
-
-    /// Takes notice of a role or binding that was written.
-    pub(crate) fn written(&self, document: &Value) {
-        self.roles.write().apply(document);
-    }
-
-    pub(crate) fn removed(&self, document: &Value) {
-        self.roles.write().remove(document);
+    pub(crate) fn new(tokens: TokenAuthority, store: Store) -> Self {
+        Self { tokens, roles: Roles::of(store.clone()), store }
     }
 
     /// Whether a user may write a role or binding: nobody hands out what they do not hold.
     pub(crate) fn check_escalation(&self, user: &User, old: Option<&Value>, new: &Value) -> Result<(), ApiError> {
-        let roles = self.roles.read();
-        let rbac = Rbac(&*roles);
-        let authorizers = crate::auth::Authorizers(vec![&rbac]);
-        EscalationCheck { source: &*roles, authorizer: &authorizers }.check(user, old, new)
+        let roles = self.roles.now();
+        self.authorized_by(&roles, |authorizer| EscalationCheck { source: &*roles, authorizer }.check(user, old, new))
     }
 
     /// Asks with the roles as they are now.
     pub(crate) fn with_authorizer<R>(&self, ask: impl FnOnce(&dyn Authorizer) -> R) -> R {
-        let roles = self.roles.read();
-        let rbac = Rbac(&*roles);
-        ask(&crate::auth::Authorizers(vec![&rbac]))
+        self.authorized_by(&self.roles.now(), ask)
     }
-}
 
-/// Stored objects do not say what they are; the index wants to know.
-fn with_kind(plural: &str, object: &[u8]) -> Option<Value> {
-    let kind = match plural {
-        "roles" => "Role",
-        "clusterroles" => "ClusterRole",
-        "rolebindings" => "RoleBinding",
-        _ => "ClusterRoleBinding",
-    };
-    let mut document: Value = serde_json::from_slice(object).ok()?;
-    document["kind"] = kind.into();
-    Some(document)
+    /// Nodes are asked about before roles, as on a real server.
+    fn authorized_by<R>(&self, roles: &RoleIndex, ask: impl FnOnce(&dyn Authorizer) -> R) -> R {
+        let (nodes, rbac) = (NodeAuthorizer::new(&self.store), Rbac(roles));
+        ask(&Authorizers(vec![&nodes, &rbac]))
+    }
 }
 
 impl State {
@@ -89,34 +65,57 @@ impl State {
         Ok(impersonated.unwrap_or(user))
     }
 
-    /// Whether a user may do what a request wants.
-    pub(crate) fn authorize(&self, user: &User, parts: &Parts, target: &Target) -> Result<(), ApiError> {
-        let action = action(parts, target);
+    /// Whether a user may do what a request wants. `path` is the one that `target` was read from.
+    pub(crate) fn authorize(&self, user: &User, parts: &Parts, path: &str, target: &Target) -> Result<(), ApiError> {
+        let action = match target {
+            Target::Resource(path) => Action::Resource(resource_action(parts, path)),
+            _ => Action::Path(PathAction { verb: parts.method.as_str().to_lowercase(), path: path.to_owned() }),
+        };
         self.access.with_authorizer(|authorizer| authorizer.check(user, &action))
     }
-}
 
-fn action(parts: &Parts, target: &Target) -> Action {
-    match target {
-        Target::Resource(path) => Action::Resource(resource_action(parts, path)),
-        _ => Action::Path(PathAction { verb: parts.method.as_str().to_lowercase(), path: parts.uri.path().to_owned() }),
+    /// Whether the user of a request may create the object that it wants to change, and that is not there.
+    pub(crate) fn authorize_creation(&self, exchange: &Exchange) -> Result<(), ApiError> {
+        let action = Action::Resource(ResourceAction {
+            verb: "create".to_owned(),
+            group: exchange.path.group.clone(),
+            resource: exchange.path.resource.clone(),
+            namespace: exchange.namespace().to_owned(),
+            name: exchange.name().to_owned(),
+            ..ResourceAction::default()
+        });
+        self.access.with_authorizer(|authorizer| authorizer.check(&exchange.user, &action))
     }
 }
 
 fn resource_action(parts: &Parts, path: &ResourcePath) -> ResourceAction {
-    let query = parts.uri.query().unwrap_or_default();
-    let watches = super::options::Options::parse(query).is_ok_and(|options| options.watch);
+    // A query that cannot be read is refused later.
+    let options = Options::parse(parts.uri.query().unwrap_or_default()).unwrap_or_default();
+    let verb = path.verb(&parts.method, options.watch);
+    let selector = match verb {
+        "list" | "watch" | "deletecollection" if !path.watch => {
+            FieldSelector::parse(&options.field_selector).unwrap_or_default()
+        }
+        _ => FieldSelector::default(),
+    };
+    // Who may see one object may list and watch that one.
+    let selected = selector.name().filter(|name| verb != "deletecollection" && is_segment(name));
     let is_namespace = path.resource == "namespaces" && path.group.is_empty();
     let namespace = if is_namespace { path.name.clone() } else { path.namespace.clone() };
     ResourceAction {
-        verb: path.verb(&parts.method, watches).to_owned(),
+        verb: verb.to_owned(),
         group: path.group.clone(),
         resource: path.resource.clone(),
         subresource: path.subresource.clone().unwrap_or_default(),
         namespace: namespace.unwrap_or_default(),
-        name: path.name.clone().unwrap_or_default(),
-        field_selector: Vec::new(),
+        name: path.name.as_deref().or(selected).unwrap_or_default().to_owned(),
+        field_selector: selector.equalities().map(|(field, value)| (field.to_owned(), value.to_owned())).collect(),
     }
+}
+
+/// Whether a name could be that of an object in a path.
+fn is_segment(name: &str) -> bool {
+    !matches!(name, "." | "..") && !name.contains(['/', '%'])
 }
 
 impl BoundObjects for State {

@@ -1,27 +1,51 @@
 //! What the server adds to new objects by itself: accounts and tolerations of pods, addresses and ports of services.
 
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
 use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::State;
 use super::exchange::Exchange;
 use super::metadata;
-use crate::builtin::{self, Allocations, Builtin};
+use crate::builtin::{self, Allocations, Builtin, Granted};
 use crate::names::generate_name;
 use crate::status::{ApiError, FieldError};
 use crate::store::{Key, Selection};
 
 /// Addresses of services, as clusters have them by default.
-const SERVICE_RANGE: (std::net::Ipv4Addr, u8) = (std::net::Ipv4Addr::new(10, 96, 0, 0), 16);
+const SERVICE_RANGE: (Ipv4Addr, u8) = (Ipv4Addr::new(10, 96, 0, 0), 16);
+/// Those by which pods find the API server and DNS.
+const RESERVED: &[Ipv4Addr] = &[Ipv4Addr::new(10, 96, 0, 1), Ipv4Addr::new(10, 96, 0, 10)];
 const NODE_PORTS: std::ops::RangeInclusive<u16> = 30_000..=32_767;
 
-/// What services have been given.
-#[derive(Debug)]
-pub(crate) struct Addresses(Mutex<Allocations>);
+/// What is given to services that are not in the store yet.
+#[derive(Debug, Default)]
+pub(crate) struct Addresses(Arc<Mutex<Vec<Promised>>>);
 
-impl Default for Addresses {
-    fn default() -> Self {
-        Self(Mutex::new(Allocations::new(SERVICE_RANGE, NODE_PORTS)))
+#[derive(Debug)]
+struct Promised {
+    /// Two writes of one service do not compete: the store takes one of them.
+    service: Key,
+    granted: Granted,
+}
+
+/// Keeps what a service was given from all others until the service is in the store, or will not be.
+#[derive(Debug)]
+pub(crate) struct Promise {
+    all: Arc<Mutex<Vec<Promised>>>,
+    service: Key,
+    granted: Granted,
+}
+
+impl Drop for Promise {
+    fn drop(&mut self) {
+        let mut all = self.all.lock();
+        let kept = all.iter().position(|one| one.service == self.service && one.granted == self.granted);
+        if let Some(position) = kept {
+            all.swap_remove(position);
+        }
     }
 }
 
@@ -57,33 +81,31 @@ impl State {
     }
 
     /// Gives a service its addresses and ports. What is in use is read from the store each time: services are few, and
-    /// nothing can be forgotten.
-    pub(crate) fn allocate(&self, kind: &Builtin, new: &mut Value, old: Option<&Value>) -> Vec<FieldError> {
+    /// nothing can be forgotten. What is given out is promised for as long as the caller holds the promise.
+    pub(crate) fn allocate(
+        &self,
+        kind: &Builtin,
+        new: &mut Value,
+        old: Option<&Value>,
+    ) -> Result<Option<Promise>, FieldError> {
         if kind.kind != "Service" {
-            return Vec::new();
+            return Ok(None);
         }
-        let mut allocations = self.addresses.0.lock();
-        allocations.used_addresses.clear();
-        allocations.used_ports.clear();
+        let service = Key::new("/services", metadata::namespace(new), metadata::name(new));
+        let mut allocations = Allocations::new(SERVICE_RANGE, NODE_PORTS, RESERVED);
+        // From here on nobody takes a promise back, so that a service is among the promised or in the store.
+        let mut promised = self.addresses.0.lock();
+        for one in promised.iter().filter(|one| one.service != service) {
+            allocations.note(&one.granted);
+        }
         for record in self.store.list(&Selection::all("/services")).records {
-            let service: Value = serde_json::from_slice(&record.object).unwrap_or_default();
-            if old.is_none_or(|old| metadata::uid(old) != metadata::uid(&service)) {
-                note(&service, &mut allocations);
+            if old.is_none() || record.key != service {
+                allocations.note(&Granted::of(&serde_json::from_slice(&record.object).unwrap_or_default()));
             }
         }
         let seed = u32::try_from(self.store.revision() % u64::from(u32::MAX)).unwrap_or_default();
-        match builtin::allocate(new, &mut allocations, seed) {
-            Ok(_) => Vec::new(),
-            Err(error) => vec![error],
-        }
+        let granted = builtin::allocate(new, &allocations, seed)?;
+        promised.push(Promised { service: service.clone(), granted: granted.clone() });
+        Ok(Some(Promise { all: self.addresses.0.clone(), service, granted }))
     }
-}
-
-fn note(service: &Value, allocations: &mut Allocations) {
-    let addresses = service["spec"]["clusterIPs"].as_array().into_iter().flatten();
-    allocations
-        .used_addresses
-        .extend(addresses.filter_map(|address| address.as_str()?.parse::<std::net::Ipv4Addr>().ok()));
-    let ports = service["spec"]["ports"].as_array().into_iter().flatten();
-    allocations.used_ports.extend(ports.filter_map(|port| u16::try_from(port["nodePort"].as_u64()?).ok()));
 }

@@ -13,20 +13,30 @@ use crate::status::ApiError;
 
 /// An answer that is one JSON document, in the encoding that the client wants.
 pub fn reply(head: response::Builder, encoding: Encoding, document: Bytes) -> Response<Body> {
-    let (content_type, document) = match encoding {
-        Encoding::Json => ("application/json", document),
-        Encoding::Yaml => ("application/yaml", to_yaml(&document)),
+    let document = match encoding {
+        Encoding::Json => document,
+        Encoding::Yaml => to_yaml(&document),
         Encoding::Protobuf => match protobuf::encode_json(&document) {
-            Ok(message) => (PROTOBUF, message.into()),
+            Ok(message) => message.into(),
             // Negotiation offers protobuf for what has messages; if it is wrong about one, that is our mistake.
             Err(error) => return failure(&ApiError::internal(&error.to_string()), Encoding::Json),
         },
     };
-    head.header(CONTENT_TYPE, content_type).body(Body::from(document)).unwrap_or_default()
+    encoded(head, encoding, Body::from(document))
 }
 
-/// The same document as YAML. What cannot be turned stays JSON, which is YAML too.
-fn to_yaml(document: &Bytes) -> Bytes {
+/// An answer that is in its encoding already.
+pub fn encoded(head: response::Builder, encoding: Encoding, body: Body) -> Response<Body> {
+    let content_type = match encoding {
+        Encoding::Json => "application/json",
+        Encoding::Yaml => "application/yaml",
+        Encoding::Protobuf => PROTOBUF,
+    };
+    head.header(CONTENT_TYPE, content_type).body(body).unwrap_or_default()
+}
+
+/// A JSON document as YAML. What cannot be turned stays JSON, which is YAML too.
+pub fn to_yaml(document: &Bytes) -> Bytes {
     let yaml = serde_json::from_slice(document).ok().and_then(|value: Value| crate::yaml::write(&value).ok());
     yaml.map_or_else(|| document.clone(), Bytes::from)
 }

@@ -1,6 +1,8 @@
 //! One request with everything that was found out about it, and the answers to it.
 
+use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
@@ -21,7 +23,6 @@ use crate::store::Key;
 pub const BODY_LIMIT: usize = 3 * 1024 * 1024;
 
 /// A request about a resource.
-#[derive(Debug)]
 pub struct Exchange {
     pub method: Method,
     pub path: ResourcePath,
@@ -33,6 +34,18 @@ pub struct Exchange {
     /// Told to the client beside the answer.
     pub warnings: Vec<String>,
     pub user: User,
+}
+
+/// Headers hold tokens and bodies hold secrets: neither is shown.
+impl fmt::Debug for Exchange {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Exchange")
+            .field("method", &self.method)
+            .field("path", &self.path)
+            .field("user", &self.user.name)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Exchange {
@@ -156,9 +169,35 @@ pub fn failure(error: &ApiError, encoding: Encoding) -> Response<Body> {
     content::reply(response, encoding, error.status().to_string().into())
 }
 
-/// Reads a body, but no more than the limit.
-pub async fn body(body: Body) -> Result<Bytes, ApiError> {
-    axum::body::to_bytes(body, BODY_LIMIT).await.map_err(|_| {
+/// Reads a body, but no more than the limit, and not for longer.
+pub async fn body(body: Body, limit: Duration) -> Result<Bytes, ApiError> {
+    let read = tokio::time::timeout(limit, axum::body::to_bytes(body, BODY_LIMIT)).await.map_err(|_| {
+        let message = "Timeout: request did not complete within the allotted timeout";
+        ApiError::new(Reason::Timeout, message)
+    })?;
+    read.map_err(|_| {
         ApiError::new(Reason::RequestEntityTooLarge, format!("Request entity too large: limit is {BODY_LIMIT}"))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::Registry;
+
+    #[test]
+    fn debug_output_tells_neither_tokens_nor_bodies() {
+        let registry = Registry::default();
+        for row in crate::builtin::table() {
+            registry.insert_builtin(row);
+        }
+        let secrets = registry.find("", "secrets").unwrap();
+        let path = ResourcePath { version: "v1".into(), resource: "secrets".into(), ..ResourcePath::default() };
+        let headers = HeaderMap::from_iter([(http::header::AUTHORIZATION, HeaderValue::from_static("Bearer letmein"))]);
+        let body = Bytes::from_static(br#"{"stringData":{"password":"hunter2"}}"#);
+        let exchange = Exchange::new(Method::POST, path, secrets, "", headers, body).unwrap();
+        let shown = format!("{exchange:?}");
+        assert!(shown.contains("POST") && shown.contains("secrets"), "{shown}");
+        assert!(!shown.contains("letmein") && !shown.contains("hunter2"), "{shown}");
+    }
 }

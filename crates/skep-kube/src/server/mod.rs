@@ -9,14 +9,20 @@
 mod access;
 mod admission;
 mod codec;
+mod connect;
 mod content;
 mod continue_token;
 mod crd;
 mod discovery;
 mod exchange;
+mod expiry;
+mod health;
+mod limits;
 mod listen;
+mod listing;
 mod metadata;
 mod negotiate;
+mod nodes;
 mod openapi;
 mod options;
 mod path;
@@ -24,16 +30,23 @@ mod read;
 mod registry;
 mod representation;
 mod reviews;
+mod roles;
 mod route;
+mod table;
 mod tenure;
 mod watching;
 mod write;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
 
 use crate::auth::tokens::TokenAuthority;
-use crate::store::Store;
+use crate::status::{ApiError, Reason};
+use crate::store::{Follower, Store};
 
+pub use connect::{NodeClient, NodeClientError};
+pub use limits::Limits;
 pub use registry::{Registry, Resource};
 
 /// The server. Cheap to clone; all clones are one server.
@@ -46,30 +59,75 @@ pub struct Server {
 pub(crate) struct State {
     pub(crate) store: Store,
     pub(crate) registry: Registry,
+    /// How far the registry has taken notice of definitions.
+    pub(crate) definitions: Mutex<Follower>,
     pub(crate) addresses: admission::Addresses,
     pub(crate) access: access::Access,
+    nodes: OnceLock<NodeClient>,
     /// What discovery calls the server, as `host:port`.
     pub(crate) address: String,
+    pub(crate) limits: Limits,
+    pub(crate) in_flight: limits::InFlight,
 }
 
 impl Server {
-    /// A server over a store. Custom resources whose definitions are in the store are served at once.
+    /// A server over a store, with the usual limits. Custom resources whose definitions are in the store are served at
+    /// once.
     pub async fn new(store: Store, tokens: TokenAuthority, address: impl Into<String>) -> Result<Self, StartError> {
+        Self::with_limits(store, tokens, address, Limits::default()).await
+    }
+
+    /// A server over a store, with limits of its own.
+    pub async fn with_limits(
+        store: Store,
+        tokens: TokenAuthority,
+        address: impl Into<String>,
+        limits: Limits,
+    ) -> Result<Self, StartError> {
         let registry = Registry::default();
         for builtin in crate::builtin::table() {
             registry.insert_builtin(builtin);
         }
-        let access = access::Access::new(tokens, &store);
+        let access = access::Access::new(tokens, store.clone());
         let addresses = admission::Addresses::default();
-        let state = Arc::new(State { store, registry, addresses, access, address: address.into() });
+        let in_flight = limits::InFlight::new(&limits);
+        let state = Arc::new(State {
+            store,
+            registry,
+            definitions: Mutex::default(),
+            addresses,
+            access,
+            nodes: OnceLock::new(),
+            address: address.into(),
+            limits,
+            in_flight,
+        });
         crd::install_stored(&state)?;
         write::bootstrap(&state).await.map_err(|source| StartError::Bootstrap(source.to_string()))?;
         crd::follow(&state);
+        expiry::follow(&state);
         Ok(Self { state })
     }
 
+    /// The same server with a way to its nodes, for logs of containers and conversations with them. The first one counts.
+    #[must_use]
+    pub fn with_nodes(self, client: NodeClient) -> Self {
+        self.state.nodes.get_or_init(|| client);
+        self
+    }
+
+    /// The resources that are served now.
     pub fn registry(&self) -> &Registry {
+        crd::catch_up(&self.state);
         &self.state.registry
+    }
+}
+
+impl State {
+    /// The way to the nodes.
+    fn nodes(&self) -> Result<&NodeClient, ApiError> {
+        let none = || ApiError::new(Reason::ServiceUnavailable, "this server has no certificate for its nodes");
+        self.nodes.get().ok_or_else(none)
     }
 }
 

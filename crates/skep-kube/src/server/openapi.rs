@@ -1,5 +1,7 @@
 //! `/openapi/v3`: what kubectl explains objects by, and how it learns that the server validates fields.
 
+mod custom;
+
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -85,7 +87,8 @@ fn add_schemas(resource: &Resource, version: &Version, schemas: &mut Map<String,
         }
         Origin::Custom => {
             let name = custom_name(resource, &version.name);
-            let mut schema = version.published.clone();
+            let common = custom::add_common(schemas);
+            let mut schema = custom::published(&version.published, &common);
             schema["x-kubernetes-group-version-kind"] = gvk;
             schemas.insert(name.clone(), schema);
             name

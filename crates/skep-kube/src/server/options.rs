@@ -2,6 +2,8 @@
 
 use serde_json::json;
 
+use crate::go_text::number_problem;
+use crate::percent;
 use crate::status::{ApiError, FieldError, Problem, ResourceName};
 
 /// What a request asks for beyond its path and body.
@@ -16,7 +18,7 @@ pub struct Options {
     pub watch: bool,
     pub allow_bookmarks: bool,
     pub send_initial_events: Option<bool>,
-    pub timeout_seconds: Option<u64>,
+    pub timeout_seconds: Option<i64>,
     pub dry_run: bool,
     pub field_manager: Option<String>,
     pub field_validation: FieldValidation,
@@ -153,7 +155,7 @@ impl Options {
             "watch" => self.watch = flag(&value),
             "allowWatchBookmarks" => self.allow_bookmarks = flag(&value),
             "sendInitialEvents" => self.send_initial_events = Some(flag(&value)),
-            "timeoutSeconds" => self.timeout_seconds = number(&value)?,
+            "timeoutSeconds" => self.timeout_seconds = signed(&value)?,
             "dryRun" => match value.as_str() {
                 "All" => self.dry_run = true,
                 _ => self.bad_dry_run = Some(value),
@@ -192,25 +194,7 @@ pub(crate) fn pairs(query: &str) -> impl Iterator<Item = (String, String)> + '_ 
 }
 
 fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, tail)) = rest.split_first() {
-        rest = tail;
-        match byte {
-            b'+' => bytes.push(b' '),
-            b'%' => {
-                let digits = tail.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-                if let Some(value) = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-                    bytes.push(value);
-                    rest = &tail[2..];
-                } else {
-                    bytes.push(byte);
-                }
-            }
-            other => bytes.push(other),
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    String::from_utf8_lossy(&percent::decode(&text.replace('+', " ")).bytes).into_owned()
 }
 
 fn non_empty(value: String) -> Option<String> {
@@ -230,10 +214,9 @@ fn signed(value: &str) -> Result<Option<i64>, ApiError> {
     if value.is_empty() {
         return Ok(None);
     }
-    value
-        .parse()
-        .map(Some)
-        .map_err(|_| ApiError::bad_request(format!("strconv.ParseInt: parsing {value:?}: invalid syntax")))
+    value.parse().map(Some).map_err(|error| {
+        ApiError::bad_request(format!("strconv.ParseInt: parsing {value:?}: {}", number_problem(&error)))
+    })
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use http::Method;
 
+use crate::percent;
+
 /// An object, a collection, or a part of an object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ResourcePath {
@@ -54,15 +56,16 @@ pub enum Target {
     Other(Vec<String>),
 }
 
-/// Reads a path. Slashes at its end mean nothing; an empty segment within it is a segment, and an encoded slash is a
-/// slash, as on the real server.
+/// Reads a path that is [`decoded`]. Slashes at its end mean nothing; an empty segment within it is a segment, and an
+/// encoded slash is a slash, as on the real server.
 pub fn parse(path: &str) -> Target {
-    let path = decoded(path);
-    let path = path.strip_prefix('/').unwrap_or(&path).trim_end_matches('/');
+    let path = path.strip_prefix('/').unwrap_or(path).trim_end_matches('/');
     let segments: Vec<String> = if path.is_empty() { Vec::new() } else { path.split('/').map(str::to_owned).collect() };
     match segments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["api"] => Target::LegacyVersions,
         ["apis"] => Target::Groups,
+        // The core group has a name of no letters, but not here.
+        ["apis", "", ..] => Target::Other(segments),
         ["apis", group] => Target::Group((*group).to_owned()),
         ["api", version] => Target::GroupVersion { group: String::new(), version: (*version).to_owned() },
         ["apis", group, version] => Target::GroupVersion { group: (*group).to_owned(), version: (*version).to_owned() },
@@ -72,22 +75,10 @@ pub fn parse(path: &str) -> Target {
     }
 }
 
-/// A name may be percent-encoded; a malformed encoding is taken literally and then found nowhere.
-fn decoded(segment: &str) -> String {
-    let bytes = segment.as_bytes();
-    let mut text = Vec::with_capacity(bytes.len());
-    let mut index = 0;
-    while index < bytes.len() {
-        let encoded = (bytes[index] == b'%').then(|| segment.get(index + 1..index + 3)).flatten();
-        if let Some(byte) = encoded.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            text.push(byte);
-            index += 3;
-        } else {
-            text.push(bytes[index]);
-            index += 1;
-        }
-    }
-    String::from_utf8(text).unwrap_or_else(|_| segment.to_owned())
+/// The path of a request as everybody is to understand it, whoever authorizes and whoever answers. A malformed encoding
+/// is taken literally and then found nowhere.
+pub fn decoded(path: &str) -> String {
+    String::from_utf8(percent::decode(path).bytes).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Parts of a namespace itself; anything else below a namespace is a resource in it.
@@ -126,7 +117,7 @@ mod tests {
     use super::*;
 
     fn of(path: &str) -> ResourcePath {
-        match parse(path) {
+        match parse(&decoded(path)) {
             Target::Resource(path) => path,
             other => panic!("{path} is {other:?}"),
         }
@@ -176,6 +167,9 @@ mod tests {
             assert_eq!(of(path).resource, "", "{path}");
         }
         assert_eq!(of("/api//v1/secrets").version, "");
+        for path in ["/apis//v1", "/apis//v1/secrets"] {
+            assert!(matches!(parse(path), Target::Other(_)), "{path}");
+        }
         assert_eq!(parse("//api/v1"), Target::Other(vec![String::new(), "api".into(), "v1".into()]));
     }
 

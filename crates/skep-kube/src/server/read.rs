@@ -8,10 +8,12 @@ use super::State;
 use super::codec::{self, Shown};
 use super::continue_token::ContinueToken;
 use super::exchange::Exchange;
+use super::listing::{self, Items};
 use super::options::{Options, VersionMatch};
 use super::registry::Origin;
-use super::representation::{self, Items};
+use super::representation;
 use crate::builtin;
+use crate::go_text::number_problem;
 use crate::selector::{FieldSelector, FieldSupport, LabelSelector};
 use crate::status::{ApiError, Cause, Reason};
 use crate::store::{Key, Page, Record, Selection};
@@ -96,9 +98,9 @@ impl Selectors {
 }
 
 /// GET of a collection.
-pub fn list(state: &State, exchange: &Exchange) -> Result<Response<Body>, ApiError> {
-    let selectors = Selectors::of(exchange)?;
-    let position = Position::of(state, exchange)?;
+pub fn list(state: &State, exchange: Exchange) -> Result<Response<Body>, ApiError> {
+    let selectors = Selectors::of(&exchange)?;
+    let position = Position::of(state, &exchange)?;
     let resource = exchange.resource.storage_name();
     // A selector may leave out any number of objects, so the limit is counted here and not by the store.
     let limit = limit(&exchange.options);
@@ -112,9 +114,7 @@ pub fn list(state: &State, exchange: &Exchange) -> Result<Response<Body>, ApiErr
         Some(revision) => state.store.list_at(revision, &selection).map_err(|_| too_old(&position))?,
         None => state.store.list(&selection),
     };
-    let items = select(page, &selectors, limit);
-    let document = representation::many(exchange, &items)?;
-    Ok(exchange.reply(StatusCode::OK, document))
+    listing::reply(exchange, select(page, &selectors, limit))
 }
 
 /// How many objects a page may have. Who takes any revision gets all objects, as from the real server's cache.
@@ -203,9 +203,10 @@ pub fn check_not_too_large(state: &State, revision: Option<u64>) -> Result<(), A
 
 /// A resourceVersion in a request. The real server takes a bad one for a mistake of its own, except in lists.
 pub fn revision(text: &str) -> Result<u64, ApiError> {
-    text.parse().map_err(|_| {
+    text.parse().map_err(|error| {
+        let problem = number_problem(&error);
         let message =
-            format!("resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax");
+            format!("resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: {problem}");
         ApiError::new(Reason::Unknown, message)
     })
 }

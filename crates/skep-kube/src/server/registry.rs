@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 use serde_json::Value;
 
 use super::tenure::Tenure;
@@ -98,6 +98,11 @@ impl Resource {
         ResourceName::new(&self.group, &self.plural)
     }
 
+    /// A part of it as errors name it.
+    pub fn part_name(&self, part: &str) -> ResourceName {
+        ResourceName::new(&self.group, &format!("{}/{part}", self.plural))
+    }
+
     /// The kind as errors about validation name it.
     pub fn kind_name(&self) -> ResourceName {
         // Both faces of events are checked as one kind.
@@ -171,7 +176,6 @@ pub fn group_version(group: &str, version: &str) -> String {
 #[derive(Debug, Default)]
 pub struct Registry {
     resources: RwLock<BTreeMap<(String, String), Arc<Resource>>>,
-    deciding: Mutex<()>,
 }
 
 impl Registry {
@@ -224,10 +228,9 @@ impl Registry {
         });
     }
 
-    /// Settles what a resource is from now on, if it is served at all. One at a time, so that what is decided last, by
-    /// the newest state, is what stays.
+    /// Settles what a resource is from now on, if it is served at all. Callers come one at a time, so that what is
+    /// decided last, by the newest state, is what stays.
     pub fn decide(&self, group: &str, plural: &str, decide: impl FnOnce(Option<&Resource>) -> Option<Resource>) {
-        let _one_at_a_time = self.deciding.lock();
         let before = self.find(group, plural);
         let after = decide(before.as_deref());
         let ended = before.filter(|before| after.as_ref().is_none_or(|after| !after.tenure.continues(&before.tenure)));

@@ -69,6 +69,7 @@ pub fn answer(
         _ => {
             let (namespace, name) =
                 (path.namespace.as_deref().unwrap_or_default(), path.name.as_deref().unwrap_or_default());
+            state.restrict_token(user, path, question)?;
             let issued = access.tokens.issue(namespace, name, question, state, now)?;
             warning = issued.warning;
             issued.document

@@ -1,25 +1,31 @@
 //! From a request to what answers it.
 
 use std::convert::Infallible;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
-use http::header::{ACCEPT, CONTENT_TYPE};
-use http::{Method, Response, StatusCode};
+use bytes::Bytes;
+use futures::FutureExt as _;
+use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderValue, Method, Response, StatusCode};
 use serde_json::json;
 
+use super::connect::{self, Part};
 use super::exchange::{self, Exchange, failure, header};
 use super::negotiate;
+use super::options::Options;
 use super::path::{self, ResourcePath, Target};
 use super::registry::{Origin, Registry, Resource};
 use super::write::Expected;
-use super::{Server, State, discovery, openapi, read, reviews, watching, write};
+use super::{Server, State, crd, discovery, health, openapi, read, reviews, watching, write};
 use crate::auth::User;
 use crate::auth::identity::Certificate;
+use crate::auth::tokens::discovery::{CONFIGURATION_PATH, KEY_SET_PATH};
 use crate::auth::user::{AUTHENTICATED_GROUP, MASTERS_GROUP};
-use crate::status::ApiError;
+use crate::status::{ApiError, Reason};
 
 impl Server {
     /// The server as a router, for a listener or for a client in the same process.
@@ -27,7 +33,7 @@ impl Server {
         let state = self.state.clone();
         Router::new().fallback(move |request: Request| {
             let state = state.clone();
-            async move { Ok::<_, Infallible>(answer(&state, request).await) }
+            async move { Ok::<_, Infallible>(surely(state, request).await) }
         })
     }
 
@@ -52,16 +58,40 @@ impl Server {
     }
 }
 
+/// Answers a request whatever happens. What changes something goes on when the client goes away, so that what follows
+/// a write is done; and a mistake of ours costs no more than the request that it was made in.
+async fn surely(state: Arc<State>, request: Request) -> Response<Body> {
+    let encoding = negotiate::failure_encoding(header(request.headers(), ACCEPT.as_str()));
+    let is_read = is_read(request.method());
+    settle(is_read, Box::pin(async move { answer(&state, request).await })).await.unwrap_or_else(|| {
+        let what = "This request caused apiserver to panic. Look in the logs for details.";
+        failure(&ApiError::new(Reason::InternalError, what), encoding)
+    })
+}
+
+/// None: it has panicked.
+async fn settle<T: Send + 'static>(is_read: bool, work: impl Future<Output = T> + Send + 'static) -> Option<T> {
+    if is_read { AssertUnwindSafe(work).catch_unwind().await.ok() } else { tokio::spawn(work).await.ok() }
+}
+
+fn is_read(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
+}
+
 async fn answer(state: &Arc<State>, request: Request) -> Response<Body> {
     let encoding = negotiate::failure_encoding(header(request.headers(), ACCEPT.as_str()));
     try_answer(state, request).await.unwrap_or_else(|error| failure(&error, encoding))
 }
 
 async fn try_answer(state: &Arc<State>, request: Request) -> Result<Response<Body>, ApiError> {
-    let target = path::parse(request.uri().path());
+    crd::catch_up(state);
+    let path = path::decoded(request.uri().path());
+    let target = path::parse(&path);
     let (parts, body) = request.into_parts();
     let user = state.user_of(&parts)?;
-    state.authorize(&user, &parts, &target)?;
+    state.authorize(&user, &parts, &path, &target)?;
+    let watches = Options::parse(parts.uri.query().unwrap_or_default()).is_ok_and(|options| options.watch);
+    let _permit = state.in_flight.admit(&user, &target, is_read(&parts.method), watches)?;
     let accept = header(&parts.headers, ACCEPT.as_str()).map(str::to_owned);
     let request = Request::from_parts(parts, body);
     Ok(match target {
@@ -71,7 +101,7 @@ async fn try_answer(state: &Arc<State>, request: Request) -> Result<Response<Bod
             }
             _ => about_resource(state, user, path, request).await?,
         },
-        Target::Other(segments) => other(state, &segments),
+        Target::Other(segments) => other(state, &segments, request.uri().query().unwrap_or_default()),
         discovered => discovery(state, &discovered, accept.as_deref())?,
     })
 }
@@ -85,7 +115,7 @@ async fn question(
 ) -> Result<Response<Body>, ApiError> {
     let (parts, body) = request.into_parts();
     let encoding = negotiate::answer(header(&parts.headers, ACCEPT.as_str()), false)?.encoding;
-    let body = exchange::body(body).await?;
+    let body = exchange::body(body, state.limits.body).await?;
     let question = write::read_body(&body, header(&parts.headers, CONTENT_TYPE.as_str()), expected)?;
     reviews::answer(state, user, path, &question.value, encoding)
 }
@@ -115,7 +145,7 @@ fn aggregated(value: &serde_json::Value) -> Response<Body> {
     respond(StatusCode::OK, "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", value.to_string())
 }
 
-fn respond(status: StatusCode, content_type: &str, body: impl Into<Body>) -> Response<Body> {
+pub(super) fn respond(status: StatusCode, content_type: &str, body: impl Into<Body>) -> Response<Body> {
     Response::builder().status(status).header(CONTENT_TYPE, content_type).body(body.into()).unwrap_or_default()
 }
 
@@ -129,9 +159,11 @@ fn nowhere(registry: &Registry, group: &str) -> Result<Response<Body>, ApiError>
     if registry.all().iter().any(|known| is_built_in(known)) { Err(ApiError::no_such_path()) } else { Ok(no_page()) }
 }
 
-fn other(state: &State, segments: &[String]) -> Response<Body> {
+fn other(state: &State, segments: &[String], query: &str) -> Response<Body> {
     match segments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["healthz" | "livez" | "readyz", ..] => respond(StatusCode::OK, "text/plain; charset=utf-8", "ok"),
+        [question @ ("healthz" | "livez" | "readyz"), check @ ..] if check.len() < 2 => {
+            health::answer(state, question, check.first().copied(), query).unwrap_or_else(no_page)
+        }
         // The real server does not say that this is JSON.
         ["openapi", "v3"] => {
             let index = openapi::index(&state.registry);
@@ -145,8 +177,21 @@ fn other(state: &State, segments: &[String]) -> Response<Body> {
             "gitCommit": "", "gitTreeState": "clean", "buildDate": "1970-01-01T00:00:00Z",
             "goVersion": "", "compiler": "rustc", "platform": "linux/amd64",
         })),
-        _ => no_page(),
+        _ => about_issuer(state, segments).unwrap_or_else(no_page),
     }
+}
+
+/// What others need to check the tokens that are issued here.
+fn about_issuer(state: &State, segments: &[String]) -> Option<Response<Body>> {
+    let tokens = &state.access.tokens;
+    let (content_type, document) = match format!("/{}", segments.join("/")).as_str() {
+        KEY_SET_PATH => ("application/jwk-set+json", tokens.key_set()),
+        CONFIGURATION_PATH => ("application/json", tokens.openid_configuration(&format!("https://{}", state.address))),
+        _ => return None,
+    };
+    let mut response = respond(StatusCode::OK, content_type, document.to_string());
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600"));
+    Some(response)
 }
 
 fn schemas(state: &State, group: &str, version: &str) -> Response<Body> {
@@ -183,14 +228,22 @@ async fn about_resource(
         }
     }
     let (parts, body) = request.into_parts();
+    if let Some(part) = Part::of(&path) {
+        let query = parts.uri.query().unwrap_or_default();
+        let mut exchange =
+            Exchange::new(parts.method.clone(), path, resource, query, parts.headers.clone(), Bytes::new())?;
+        exchange.user = user;
+        check_verb(&exchange)?;
+        return connect::answer(state, &exchange, part, parts).await;
+    }
     let encoding = negotiate::failure_encoding(header(&parts.headers, ACCEPT.as_str()));
-    let body = exchange::body(body).await?;
+    let body = exchange::body(body, state.limits.body).await?;
     let query = parts.uri.query().unwrap_or_default().to_owned();
     let mut exchange = Exchange::new(parts.method, path, resource, &query, parts.headers, body)?;
     exchange.user = user;
     let answered = dispatch(state, &mut exchange).await;
     let warnings = std::mem::take(&mut exchange.warnings);
-    let answered = answered.unwrap_or_else(|| watch_or_refuse(state, exchange));
+    let answered = answered.unwrap_or_else(|| stream_or_refuse(state, exchange));
     let mut response = answered.unwrap_or_else(|error| failure(&error, encoding));
     exchange::tell_warnings(&mut response, &warnings);
     Ok(response)
@@ -224,7 +277,7 @@ fn check_verb(exchange: &Exchange) -> Result<(), ApiError> {
     }
 }
 
-/// Everything but watches, which take the request with them.
+/// Everything but lists and watches, which take the request with them.
 async fn dispatch(state: &State, exchange: &mut Exchange) -> Option<Result<Response<Body>, ApiError>> {
     let method = exchange.method.clone();
     let has_name = exchange.path.name.is_some();
@@ -240,16 +293,15 @@ async fn dispatch(state: &State, exchange: &mut Exchange) -> Option<Result<Respo
     if let Err(error) = checked {
         return Some(Err(error));
     }
-    let watches = exchange.path.watch || exchange.options.watch;
     Some(match (method, has_name, part.as_deref()) {
         (Method::GET, true, None | Some("status")) if !exchange.path.watch => read::get(state, exchange),
-        (Method::GET, false, _) if !watches => read::list(state, exchange),
         (Method::POST, false, _) => write::create(state, exchange).await,
         (Method::PUT, true, None | Some("status" | "finalize")) => write::update(state, exchange).await,
         (Method::PATCH, true, None | Some("status")) => write::patch(state, exchange).await,
         (Method::DELETE, true, None) => write::delete(state, exchange).await,
         (Method::DELETE, false, _) => write::delete_collection(state, exchange).await,
         (Method::POST, true, Some("binding")) => write::bind(state, exchange).await,
+        (Method::POST, true, Some("eviction")) => write::evict(state, exchange).await,
         (Method::GET, true, Some("scale")) => write::get_scale(state, exchange),
         (Method::PUT, true, Some("scale")) => write::update_scale(state, exchange).await,
         (Method::PATCH, true, Some("scale")) => write::patch_scale(state, exchange).await,
@@ -257,13 +309,42 @@ async fn dispatch(state: &State, exchange: &mut Exchange) -> Option<Result<Respo
     })
 }
 
-fn watch_or_refuse(state: &State, exchange: Exchange) -> Result<Response<Body>, ApiError> {
+fn stream_or_refuse(state: &State, exchange: Exchange) -> Result<Response<Body>, ApiError> {
     let verb = exchange.path.verb(&exchange.method, exchange.options.watch);
-    if exchange.method == Method::GET && verb == "watch" {
-        return watching::watch(state, exchange);
+    match verb {
+        "watch" if exchange.method == Method::GET => return watching::watch(state, exchange),
+        "list" if exchange.method == Method::GET => return read::list(state, exchange),
+        _ => {}
     }
     if exchange.resource.origin == Origin::Custom {
         return Err(ApiError::method_not_supported(&exchange.resource.name(), verb));
     }
     Err(ApiError::method_not_allowed())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_ends_one_request_only() {
+        for is_read in [true, false] {
+            let mistake = async { panic!("a mistake of ours") };
+            assert!(settle::<()>(is_read, mistake).await.is_none());
+            assert_eq!(settle(is_read, async { 5 }).await, Some(5));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_write_goes_on_without_its_client() {
+        let (signal, awaited) = tokio::sync::oneshot::channel::<()>();
+        let (done, finished) = tokio::sync::oneshot::channel();
+        let work = settle(false, async move {
+            let _ = awaited.await;
+            let _ = done.send(());
+        });
+        assert!(work.now_or_never().is_none());
+        signal.send(()).unwrap();
+        finished.await.unwrap();
+    }
 }

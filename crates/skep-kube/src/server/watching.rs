@@ -1,6 +1,5 @@
 //! Watching: the changes of a collection as a stream of events, one JSON document a line.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +18,8 @@ use super::metadata;
 use super::negotiate::Form;
 use super::read::{Selectors, check_not_too_large, is_shown_as_stored, load, revision, shown};
 use super::representation;
+use super::table;
+use crate::go_text::wrapped_nanoseconds;
 use crate::status::ApiError;
 use crate::store::{Changed, Event, Page, Record, RevisionError, Watch, WatchEnd};
 
@@ -42,18 +43,7 @@ pub fn watch(state: &State, exchange: Exchange) -> Result<Response<Body>, ApiErr
             return Ok(content::stream(encoding, Body::from(content::event(encoding, error_event(&error)))));
         }
     };
-    let mut follower = Follower::new(exchange, selectors, watch);
-    if let Some(page) = initial {
-        for record in page.records {
-            if follower.selectors.matches(&record) {
-                follower.push("ADDED", &record, record.revision);
-            }
-        }
-        if follower.exchange.options.allow_bookmarks {
-            follower.push_bookmark(page.revision, true);
-        }
-    }
-    Ok(stream_response(follower))
+    Ok(stream_response(Follower::new(exchange, selectors, initial, watch)))
 }
 
 fn begin(state: &State, exchange: &Exchange, start: Start) -> Result<(Option<Page>, Watch), ApiError> {
@@ -129,14 +119,25 @@ fn next_bookmark(now: Instant, ends: Instant) -> Instant {
     ends.checked_sub(LAST_BOOKMARK).filter(|last| *last > now).map_or(regular, |last| last.min(regular))
 }
 
-/// A watch with one client at its end. It holds at most the events that were there when it began and one more.
+/// How long a watch lasts. Nothing, and what comes to nothing, is up to the server; less than nothing is over at once.
+fn duration(timeout_seconds: Option<i64>) -> Duration {
+    match wrapped_nanoseconds(timeout_seconds.unwrap_or_default()) {
+        0 => DEFAULT_DURATION,
+        nanoseconds => Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or_default()),
+    }
+}
+
+/// A watch with one client at its end. Of what was there when it began it holds what the store held anyway; what the
+/// client gets is written when it is sent.
 struct Follower {
     exchange: Exchange,
     api_version: String,
     selectors: Selectors,
+    /// What was there when it began and has not been sent, and the revision at which it was there.
+    initial: Option<(std::vec::IntoIter<Arc<Record>>, u64)>,
     watch: Watch,
     /// Written and not yet sent.
-    waiting: VecDeque<Bytes>,
+    waiting: Option<Bytes>,
     ends: Instant,
     next_bookmark: Instant,
     ended: bool,
@@ -144,16 +145,17 @@ struct Follower {
 }
 
 impl Follower {
-    fn new(exchange: Exchange, selectors: Selectors, watch: Watch) -> Self {
+    fn new(exchange: Exchange, selectors: Selectors, initial: Option<Page>, watch: Watch) -> Self {
         let now = Instant::now();
-        let duration = exchange.options.timeout_seconds.map_or(DEFAULT_DURATION, Duration::from_secs);
+        let duration = duration(exchange.options.timeout_seconds);
         let api_version = exchange.api_version();
         Self {
             exchange,
             api_version,
             selectors,
+            initial: initial.map(|page| (page.records.into_iter(), page.revision)),
             watch,
-            waiting: VecDeque::new(),
+            waiting: None,
             ends: now + duration,
             next_bookmark: next_bookmark(now, now + duration),
             ended: false,
@@ -164,11 +166,23 @@ impl Follower {
     /// The next line, or none at the end of the watch.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
-            if let Some(line) = self.waiting.pop_front() {
+            if let Some(line) = self.waiting.take() {
                 return Some(line);
             }
-            if self.ended {
+            if self.ended || Instant::now() >= self.ends {
                 return None;
+            }
+            if let Some((records, revision)) = &mut self.initial {
+                match (records.find(|record| self.selectors.matches(record)), *revision) {
+                    (Some(record), _) => self.push("ADDED", &record, record.revision),
+                    (None, revision) => {
+                        self.initial = None;
+                        if self.exchange.options.allow_bookmarks {
+                            self.push_bookmark(revision, true);
+                        }
+                    }
+                }
+                continue;
             }
             tokio::select! {
                 // In this order, so that the events before the end of the resource are sent.
@@ -185,7 +199,7 @@ impl Follower {
                     Err(WatchEnd::Closed) => return None,
                     Err(WatchEnd::Lagged { position, oldest }) => {
                         self.ended = true;
-                        self.waiting.push_back(error_event(&too_old(position, oldest)));
+                        self.waiting = Some(error_event(&too_old(position, oldest)));
                     }
                 },
                 () = self.exchange.resource.tenure.ended() => return None,
@@ -222,7 +236,7 @@ impl Follower {
             },
         }
         line.extend_from_slice(b"}\n");
-        self.waiting.push_back(line.into());
+        self.waiting = Some(line.into());
     }
 
     fn represented(&mut self, form: Form, record: &Record, revision: u64) -> Result<Value, ApiError> {
@@ -234,8 +248,9 @@ impl Follower {
     fn in_form(&mut self, form: Form, object: Value) -> Result<Value, ApiError> {
         if form == Form::Table {
             let with_columns = !std::mem::replace(&mut self.rows_sent, true);
-            let mut table = representation::table(&self.exchange, std::slice::from_ref(&object), with_columns)?;
-            table["metadata"] = json!({ "resourceVersion": object["metadata"]["resourceVersion"] });
+            let revision = object["metadata"]["resourceVersion"].clone();
+            let mut table = table::of_one(&self.exchange, object, with_columns)?;
+            table["metadata"] = json!({ "resourceVersion": revision });
             return Ok(table);
         }
         Ok(if form == Form::Object { object } else { representation::partial(&self.exchange, &object) })
@@ -244,13 +259,25 @@ impl Follower {
     fn push_bookmark(&mut self, revision: u64, ends_initial_events: bool) {
         let bookmark = representation::bookmark(&self.exchange, revision, ends_initial_events);
         let object = self.in_form(self.exchange.answer.form, bookmark).unwrap_or_else(|error| error.status());
-        self.waiting.push_back(line(&json!({ "type": "BOOKMARK", "object": object })));
+        self.waiting = Some(line(&json!({ "type": "BOOKMARK", "object": object })));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn seconds_that_do_not_fit_into_nanoseconds_wrap_around() {
+        assert_eq!(duration(None), DEFAULT_DURATION);
+        assert_eq!(duration(Some(0)), DEFAULT_DURATION);
+        assert_eq!(duration(Some(i64::MIN)), DEFAULT_DURATION);
+        assert_eq!(duration(Some(5)), Duration::from_secs(5));
+        assert_eq!(duration(Some(-5)), Duration::ZERO);
+        assert_eq!(duration(Some(i64::MAX)), Duration::ZERO);
+        let far = Instant::now() + duration(Some(9_223_372_036));
+        assert!(next_bookmark(Instant::now(), far) < far);
+    }
 
     #[tokio::test]
     async fn a_bookmark_comes_every_minute_and_shortly_before_the_end() {

@@ -12,6 +12,7 @@
 mod change;
 mod disk;
 mod event;
+mod follower;
 mod history;
 mod index;
 mod key;
@@ -34,6 +35,7 @@ use tokio::sync::{mpsc, oneshot, watch as published};
 pub use self::change::{Change, CommitError, Committed};
 pub use self::disk::{Durability, FORMAT_VERSION, OpenError};
 pub use self::event::{Changed, Event};
+pub use self::follower::{Follower, News};
 pub use self::history::HistoryLimits;
 pub use self::key::Key;
 pub use self::page::{Page, Selection};
@@ -102,6 +104,14 @@ impl Store {
         if self.requests.send(Request::Close { done }).await.is_ok() {
             let _ = closed.await;
         }
+    }
+
+    /// Whether changes can be made. Once a write to the disk has failed they cannot, until the store is opened again.
+    pub fn health(&self) -> Result<(), CommitError> {
+        if let Some(cause) = &self.state.read().failure {
+            return Err(CommitError::Storage { cause: cause.clone() });
+        }
+        if self.requests.is_closed() { Err(CommitError::Closed) } else { Ok(()) }
     }
 
     /// The revision of the last change.

@@ -1,5 +1,6 @@
 //! One stored object, as readers and watchers share it.
 
+use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -11,7 +12,7 @@ use super::key::Key;
 const FIXED_BYTES: usize = 256;
 
 /// An object at one revision. It never changes; a write makes another one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Record {
     pub key: Key,
     /// The revision of the last change: the object's `resourceVersion`.
@@ -24,6 +25,14 @@ pub struct Record {
     pub labels: Labels,
 }
 
+/// Objects hold secrets: what is in them is not shown.
+impl fmt::Debug for Record {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { key, revision, .. } = self;
+        formatter.debug_struct("Record").field("key", key).field("revision", revision).finish_non_exhaustive()
+    }
+}
+
 impl Record {
     /// About how much memory the record takes.
     pub fn size(&self) -> usize {
@@ -33,10 +42,16 @@ impl Record {
 }
 
 /// What a write puts into a record.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Clone, PartialEq, Eq, Default)]
 pub struct Content {
     pub object: Bytes,
     pub labels: Labels,
+}
+
+impl fmt::Debug for Content {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Content({} bytes)", self.object.len())
+    }
 }
 
 /// The labels of an object, sorted by name, so that selectors need not parse the object.
@@ -82,6 +97,21 @@ mod tests {
         assert_eq!(labels.iter().collect::<Vec<_>>(), [("app", "shop"), ("tier", "web")]);
         assert_eq!(labels.get("tier"), Some("web"));
         assert_eq!(labels.get("odd"), None);
+    }
+
+    #[test]
+    fn debug_output_tells_nothing_of_an_object() {
+        let content = Content { object: "hunter2".into(), labels: Labels::default() };
+        let record = Record {
+            key: Key::new("/secrets", "default", "door"),
+            revision: 3,
+            created: 2,
+            object: content.object.clone(),
+            labels: Labels::default(),
+        };
+        let shown = format!("{content:?} {record:?}");
+        assert!(shown.contains("7 bytes") && shown.contains("door"), "{shown}");
+        assert!(!shown.contains("hunter2"), "{shown}");
     }
 
     #[test]

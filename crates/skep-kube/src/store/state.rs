@@ -23,6 +23,8 @@ pub(super) struct State {
     pub(super) index: Index,
     pub(super) history: History,
     pub(super) revision: u64,
+    /// Why nothing can be written any more.
+    pub(super) failure: Option<Arc<str>>,
 }
 
 impl State {
@@ -33,7 +35,7 @@ impl State {
             record.key = index.intern(record.key);
             index.insert(Arc::new(record));
         }
-        Self { index, history: History::new(revision, limits), revision }
+        Self { index, history: History::new(revision, limits), revision, failure: None }
     }
 
     pub(super) fn apply(&mut self, events: Vec<Event>) {

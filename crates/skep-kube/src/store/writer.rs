@@ -50,7 +50,6 @@ pub(super) struct Writer {
 impl Writer {
     /// Works until the store is closed, or nobody holds it any more.
     pub(super) fn run(mut self) {
-        let mut failure = None;
         let mut closing = None;
         while closing.is_none() {
             let Some(first) = self.requests.blocking_recv() else { break };
@@ -66,7 +65,7 @@ impl Writer {
                 }
                 next = if batch.is_full() { None } else { self.requests.try_recv().ok() };
             }
-            self.commit(batch, &mut failure);
+            self.commit(batch);
         }
         // Those who wait for the end may open the folder again at once.
         drop(self.log);
@@ -76,12 +75,14 @@ impl Writer {
     }
 
     /// Once a write has failed, what the file holds is not certain, so nothing is written any more.
-    fn commit(&self, batch: Batch, failure: &mut Option<Arc<str>>) {
+    fn commit(&self, batch: Batch) {
+        let mut failure = self.state.read().failure.clone();
         if failure.is_none()
             && let Some(log) = &self.log
             && let Err(error) = log.write(&batch.events)
         {
-            *failure = Some(error.to_string().into());
+            failure = Some(error.to_string().into());
+            self.state.write().failure.clone_from(&failure);
         }
         if let Some(cause) = failure {
             for (answer, _) in batch.answers {

@@ -159,8 +159,9 @@ impl BoundObjects for Objects {
 }
 
 impl NodeObjects for Objects {
-    fn any_pod(&self, node: &str, fits: &mut dyn FnMut(&Value) -> bool) -> bool {
-        self.pods.iter().filter(|pod| pod["spec"]["nodeName"] == node).any(fits)
+    fn any_pod(&self, node: &str, namespace: Option<&str>, fits: &mut dyn FnMut(&Value) -> bool) -> bool {
+        let is_there = |pod: &&Value| namespace.is_none_or(|namespace| pod["metadata"]["namespace"] == namespace);
+        self.pods.iter().filter(|pod| pod["spec"]["nodeName"] == node).filter(is_there).any(fits)
     }
 
     fn volume_of_claim(&self, _: &str, _: &str) -> Option<String> {

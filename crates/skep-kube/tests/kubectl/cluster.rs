@@ -70,7 +70,7 @@ async fn add_node(client: Client, running: &mut JoinSet<()>) {
 
 /// The server on a free port of the loopback interface, and the certificate of its authority.
 async fn serve(folder: &Path) -> (Server, JoinSet<()>, String) {
-    let pki = Pki::open(&folder.join("pki")).unwrap();
+    let pki = Pki::open(folder).unwrap();
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
     let clients = Arc::new(ClientCertificates::new(pki.authority_certificate()).unwrap());

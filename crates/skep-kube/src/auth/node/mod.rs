@@ -1,7 +1,9 @@
 //! What a node may do: read what its pods need, report on itself and on them, and ask for their tokens.
 //!
-//! Writes are held to the node's own objects here, which the real server leaves to an admission plugin.
+//! Writes are held to the node's own objects here, which the real server leaves to an admission plugin. What a body must
+//! not say is in [`restriction`].
 
+pub mod restriction;
 #[cfg(test)]
 mod tests;
 
@@ -21,8 +23,8 @@ const LEASE_NAMESPACE: &str = "kube-node-lease";
 
 /// What the authorizer must be able to find out.
 pub trait NodeObjects {
-    /// Whether one of the pods that are bound to the node fits.
-    fn any_pod(&self, node: &str, fits: &mut dyn FnMut(&Value) -> bool) -> bool;
+    /// Whether one of the pods that are bound to the node fits: those of a namespace, or all.
+    fn any_pod(&self, node: &str, namespace: Option<&str>, fits: &mut dyn FnMut(&Value) -> bool) -> bool;
 
     /// The name of the PersistentVolume that a claim is bound to.
     fn volume_of_claim(&self, namespace: &str, claim: &str) -> Option<String>;
@@ -138,7 +140,9 @@ impl<'a> NodeAuthorizer<'a> {
             return no("No Object name found");
         }
         let mut fits = |pod: &Value| self.needs(pod, wanted);
-        if self.objects.any_pod(node, &mut fits) {
+        // Pods need what is in their namespace, or in none.
+        let namespace = Some(wanted.namespace.as_str()).filter(|namespace| !namespace.is_empty());
+        if self.objects.any_pod(node, namespace, &mut fits) {
             yes()
         } else {
             no(&format!("no relationship found between node '{node}' and this object"))

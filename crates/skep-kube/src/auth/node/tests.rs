@@ -5,8 +5,9 @@ use super::*;
 struct Objects(Vec<Value>);
 
 impl NodeObjects for Objects {
-    fn any_pod(&self, node: &str, fits: &mut dyn FnMut(&Value) -> bool) -> bool {
-        self.0.iter().filter(|pod| pod["spec"]["nodeName"] == node).any(fits)
+    fn any_pod(&self, node: &str, namespace: Option<&str>, fits: &mut dyn FnMut(&Value) -> bool) -> bool {
+        let is_there = |pod: &&Value| namespace.is_none_or(|namespace| pod["metadata"]["namespace"] == namespace);
+        self.0.iter().filter(|pod| pod["spec"]["nodeName"] == node).filter(is_there).any(fits)
     }
 
     fn volume_of_claim(&self, namespace: &str, claim: &str) -> Option<String> {

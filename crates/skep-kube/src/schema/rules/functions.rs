@@ -36,6 +36,7 @@ fn context() -> Context<'static> {
     context.add_function("size", size);
     context.add_function("type", type_of);
     context.add_function("dyn", |value: Cel| -> Result<Cel, ExecutionError> { Ok(value) });
+    super::costly::register(&mut context);
     for name in TYPES {
         context.add_variable_from_value(name, type_value(name));
     }

@@ -1,12 +1,16 @@
 //! The CEL rules of a schema (`x-kubernetes-validations`): compiled once, then asked about each object.
 
+mod budget;
 mod compile;
+mod costly;
+mod estimate;
 mod functions;
 mod refusal;
 mod types;
 mod values;
 
 pub(super) use compile::{compile_problem, uses_old_self};
+pub(super) use estimate::{cost, most};
 pub(super) use refusal::steps;
 
 use std::collections::BTreeMap;
@@ -17,6 +21,8 @@ use kube_cel::cel::objects::OptionalValue;
 use kube_cel::cel::parser::Expression;
 use kube_cel::cel::{Context, ExecutionError, Value as Cel};
 use serde_json::Value;
+
+use budget::{Budget, Overdrawn};
 
 use super::validate::{NO_FIELD, counterpart};
 use super::{Rule, Schema, path};
@@ -81,7 +87,7 @@ impl CompiledRules {
     fn run(&self, schema: &Schema, new: &Value, old: Option<&Value>, root: bool) -> Vec<FieldError> {
         let run = || {
             functions::with_context(|context| {
-                let mut evaluation = Evaluation { context, errors: Vec::new() };
+                let mut evaluation = Evaluation { context, budget: Budget::new(), is_over: false, errors: Vec::new() };
                 evaluation.node(&self.root, schema, new, old, root, "");
                 evaluation.errors
             })
@@ -131,23 +137,32 @@ impl Node {
 
 impl CompiledRule {
     fn compile(rule: &Rule) -> Self {
-        let program = compile::parse(&rule.rule)
+        let metered = |source: &str| {
+            compile::parse(source).map(|mut expression| {
+                budget::meter(&mut expression);
+                expression
+            })
+        };
+        let program = metered(&rule.rule)
             .map_err(|mistakes| mistakes.into_iter().map(|mistake| mistake.message).collect::<Vec<_>>().join(", "));
         let uses_old_self = program.as_ref().is_ok_and(|program| program.references().has_variable("oldSelf"));
-        let message = rule.message_expression.as_deref().and_then(|source| compile::parse(source).ok());
+        let message = rule.message_expression.as_deref().and_then(|source| metered(source).ok());
         Self { rule: rule.clone(), program, message, uses_old_self }
     }
 }
 
 struct Evaluation<'a> {
     context: &'a Context<'a>,
+    budget: Budget,
+    /// Whether the budget is spent, so that no further rule is evaluated.
+    is_over: bool,
     errors: Vec<FieldError>,
 }
 
 impl Evaluation<'_> {
     fn node(&mut self, node: &Node, schema: &Schema, new: &Value, old: Option<&Value>, root: bool, at: &str) {
         // A member that may be null and is has nothing for rules to look at.
-        if new.is_null() {
+        if new.is_null() || self.is_over {
             return;
         }
         let old = old.filter(|old| !old.is_null());
@@ -201,15 +216,22 @@ impl Evaluation<'_> {
             bind_old_self(&mut scope, rule, old_self.as_ref());
             // What was wrong before and has not changed is tolerated, unless the rule is about the change.
             let tolerated = !rule.uses_old_self && old == Some(new);
-            match evaluate(rule, &scope) {
+            match evaluate(rule, &scope, &mut self.budget) {
                 Ok(Cel::Bool(true)) => {}
                 Ok(Cel::Bool(false)) if tolerated => {}
                 Ok(Cel::Bool(false)) => {
-                    let message = message(rule, &scope);
+                    let message = message(rule, &scope, &mut self.budget);
                     self.errors.push(refusal::broken(&rule.rule, schema, new, at, message));
                 }
                 Ok(_) => self.errors.push(refusal::failed(&rule.rule, schema, at, "no such overload")),
-                Err(error) => self.errors.push(refusal::failed(&rule.rule, schema, at, &error)),
+                Err(Unevaluated::Failed(error)) => {
+                    self.errors.push(refusal::failed(&rule.rule, schema, at, &error));
+                }
+                Err(Unevaluated::Overdrawn(why)) => {
+                    self.is_over = true;
+                    self.errors.push(refusal::too_expensive(&rule.rule, schema, at, why));
+                    return;
+                }
             }
         }
     }
@@ -224,10 +246,19 @@ fn bind_old_self(scope: &mut Context<'_>, rule: &CompiledRule, old_self: Option<
     }
 }
 
-fn evaluate(rule: &CompiledRule, scope: &Context<'_>) -> Result<Cel, String> {
+/// Why a rule has no value.
+enum Unevaluated {
+    Failed(String),
+    Overdrawn(Overdrawn),
+}
+
+fn evaluate(rule: &CompiledRule, scope: &Context<'_>, budget: &mut Budget) -> Result<Cel, Unevaluated> {
     match &rule.program {
-        Ok(program) => resolve(program, scope).map_err(|error| refusal::words(&error)),
-        Err(problem) => Err(format!("rule compile error: {problem}")),
+        Ok(program) => budget
+            .pay_for(program, || resolve(program, scope))
+            .map_err(Unevaluated::Overdrawn)?
+            .map_err(|error| Unevaluated::Failed(refusal::words(&error))),
+        Err(problem) => Err(Unevaluated::Failed(format!("rule compile error: {problem}"))),
     }
 }
 
@@ -242,9 +273,9 @@ fn resolve(program: &Expression, scope: &Context<'_>) -> Result<Cel, ExecutionEr
 const MAX_MESSAGE: usize = 5120;
 
 /// What a broken rule says: the value of its expression when that is one line, else its text, else the rule itself.
-fn message(rule: &CompiledRule, scope: &Context<'_>) -> String {
+fn message(rule: &CompiledRule, scope: &Context<'_>, budget: &mut Budget) -> String {
     if let Some(expression) = &rule.message
-        && let Ok(Cel::String(text)) = resolve(expression, scope)
+        && let Ok(Ok(Cel::String(text))) = budget.pay_for(expression, || resolve(expression, scope))
     {
         let text = text.trim();
         if !text.is_empty() && text.len() <= MAX_MESSAGE && !text.contains('\n') {

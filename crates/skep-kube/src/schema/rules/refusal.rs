@@ -4,6 +4,7 @@ use kube_cel::cel::{ExecutionError, Value as Cel};
 use serde_json::Value;
 
 use super::super::{Rule, Schema, path};
+use super::budget::Overdrawn;
 use crate::status::{FieldError, Problem};
 
 /// The error of a rule that an object breaks. Only single values are shown.
@@ -22,7 +23,7 @@ pub(super) fn broken(rule: &Rule, schema: &Schema, value: &Value, at: &str, mess
 
 /// The error of a rule that could not be evaluated.
 pub(super) fn failed(rule: &Rule, schema: &Schema, at: &str, problem: &str) -> FieldError {
-    let named = rule.message.as_deref().filter(|message| !message.is_empty()).unwrap_or(&rule.rule).trim();
+    let named = named(rule);
     let detail = if problem.starts_with("no such overload") {
         format!(
             "'{problem}': call arguments did not match a supported operator, function or macro signature for rule: \
@@ -31,8 +32,31 @@ pub(super) fn failed(rule: &Rule, schema: &Schema, at: &str, problem: &str) -> F
     } else {
         format!("{problem} evaluating rule: {named}")
     };
-    let type_ = schema.type_.filter(|_| !schema.int_or_string).map(super::super::Type::name).unwrap_or_default();
-    FieldError::invalid(at, type_, detail)
+    FieldError::invalid(at, type_name(schema), detail)
+}
+
+/// The error of a rule that costs too much.
+pub(super) fn too_expensive(rule: &Rule, schema: &Schema, at: &str, why: Overdrawn) -> FieldError {
+    let detail = match why {
+        Overdrawn::Rule => format!(
+            "'operation cancelled: actual cost limit exceeded': no further validation rules will be run due to call cost \
+             exceeds limit for rule: {}",
+            named(rule)
+        ),
+        Overdrawn::Object => {
+            "validation failed due to running out of cost budget, no further validation rules will be run".to_owned()
+        }
+    };
+    FieldError::invalid(at, type_name(schema), detail)
+}
+
+/// What a rule is called: its message, or itself.
+fn named(rule: &Rule) -> &str {
+    rule.message.as_deref().filter(|message| !message.is_empty()).unwrap_or(&rule.rule).trim()
+}
+
+fn type_name(schema: &Schema) -> &'static str {
+    schema.type_.filter(|_| !schema.int_or_string).map(super::super::Type::name).unwrap_or_default()
 }
 
 /// What the server calls an error of evaluation.

@@ -165,6 +165,68 @@ fn rules_that_make_the_interpreter_panic_only_fail() {
     assert!(errors.len() <= 1, "{errors:?}");
 }
 
+/// Each ends soon, one way or the other.
+#[test]
+fn a_rule_that_costs_too_much_is_stopped() {
+    let limit = "'operation cancelled: actual cost limit exceeded': no further validation rules will be run due to call \
+                 cost exceeds limit for rule: m";
+    let numbers: Vec<usize> = (0..3000).collect();
+    for rule in [
+        "self.l.all(x, self.l.all(y, self.l.all(z, x + y + z >= 0)))",
+        "self.l.exists(x, self.l.exists(y, x + y < 0)) || self.l.exists(x, self.l.exists(y, x + y < 0)) || true",
+        "self.l.map(x, self.l.map(y, x + y)).size() > 0",
+        "self.l.filter(x, self.l.exists_one(y, y == x)).size() > 0",
+        "self.l.distinct().size() > 0",
+        "sets.contains(self.l, self.l)",
+        "sets.equivalent(self.l, self.l)",
+        "lists.range(1000000000000).size() > 0",
+        "self.s.replace('', self.s).size() > 0",
+        "self.l.map(x, 'a').join(self.s).size() > 0",
+    ] {
+        let (schema, rules) = rules(&json!({ "type": "object", "properties": {
+            "s": { "type": "string" }, "l": { "type": "array", "items": { "type": "integer" } } },
+            "x-kubernetes-validations": [{ "rule": rule, "message": "m" }, { "rule": "false", "message": "not asked" }] }));
+        let begun = std::time::Instant::now();
+        let object = json!({ "l": numbers, "s": "a".repeat(10_000) });
+        let errors = told(&rules.check(&schema, &object, None));
+        assert!(begun.elapsed() < std::time::Duration::from_secs(15), "{rule} took {:?}", begun.elapsed());
+        assert!(
+            errors == [format!("<nil>: Invalid value: \"object\": {limit}")]
+                || errors[0].contains("running out of cost budget"),
+            "{rule}: {errors:?}"
+        );
+    }
+}
+
+#[test]
+fn many_rules_that_cost_much_are_too_much_together() {
+    let rule = json!({ "rule": "self.all(x, self.all(y, x + y >= 0))", "message": "m" });
+    let (schema, rules) = rules(&json!({ "type": "object", "additionalProperties": {
+        "type": "array", "items": { "type": "integer" }, "x-kubernetes-validations": [rule] } }));
+    let list: Vec<usize> = (0..250).collect();
+    let few = json!({ "a": list });
+    assert_eq!(told(&rules.check(&schema, &few, None)), [""; 0]);
+    let many: serde_json::Map<String, Value> = (0..100).map(|name| (name.to_string(), json!(list))).collect();
+    let errors = told(&rules.check(&schema, &many.into(), None));
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert!(errors[0].contains("running out of cost budget"), "{errors:?}");
+}
+
+#[test]
+fn functions_that_ask_for_their_cost_do_the_same_as_before() {
+    for rule in [
+        "[1, 2, 1, 3].distinct() == [1, 2, 3]",
+        "sets.contains([1, 2], [2]) && !sets.contains([1], [2]) && sets.equivalent([1, 2, 2], [2, 1])",
+        "sets.intersects([1, 2], [2, 3]) && !sets.intersects([1], [2])",
+        "lists.range(3) == [0, 1, 2]",
+        "['a', 'b'].join() == 'ab' && ['a', 'b'].join('-') == 'a-b'",
+        "'aaa'.replace('a', 'b') == 'bbb' && 'aaa'.replace('a', 'b', 2) == 'bba' && 'aa'.replace('a', '', -1) == ''",
+    ] {
+        let (schema, rules) = rules(&json!({ "type": "object", "x-kubernetes-validations": [{ "rule": rule }] }));
+        assert_eq!(told(&rules.check(&schema, &json!({}), None)), [""; 0], "{rule}");
+    }
+}
+
 /// Expressions that would take more stack than there is are refused before they do.
 #[test]
 fn no_expression_exhausts_the_stack() {

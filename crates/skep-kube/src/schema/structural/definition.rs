@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{names, versions};
+use crate::names::dns1123_subdomain;
 use crate::status::FieldError;
 
 const SUBDOMAIN_WORDS: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or \
@@ -37,7 +38,7 @@ fn check_group(group: &str) -> Option<FieldError> {
     if group.is_empty() {
         return Some(FieldError::required("spec.group", ""));
     }
-    if !is_subdomain(group) {
+    if !dns1123_subdomain(group).is_empty() {
         return Some(FieldError::invalid("spec.group", group, SUBDOMAIN_WORDS));
     }
     let detail = "should be a domain with at least one dot";
@@ -104,14 +105,4 @@ fn check_conversion(conversion: &Value) -> Vec<FieldError> {
         }
     }
     errors
-}
-
-fn is_subdomain(text: &str) -> bool {
-    let alphanumeric = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    text.len() <= 253
-        && text.split('.').all(|label| {
-            label.bytes().all(|byte| alphanumeric(byte) || byte == b'-')
-                && label.bytes().next().is_some_and(alphanumeric)
-                && label.bytes().last().is_some_and(alphanumeric)
-        })
 }

@@ -3,6 +3,7 @@
 //! Works on the document, because what is refused is often what a [`super::Schema`] leaves out.
 
 mod change;
+mod costs;
 mod defaults;
 mod definition;
 mod lists;

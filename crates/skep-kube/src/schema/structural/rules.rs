@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::super::Schema;
-use super::super::rules::{compile_problem, steps, uses_old_self};
+use super::super::rules::{compile_problem, cost, most, steps, uses_old_self};
+use super::costs::Costs;
 use super::{MAX_DEPTH, shown};
 use crate::status::{FieldError, Problem};
 
@@ -12,20 +13,37 @@ const KEYWORD: &str = "x-kubernetes-validations";
 const REASONS: [&str; 4] = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 
 pub(super) fn check(schema: &Value, at: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    walk(schema, at, true, None, 0, &mut errors);
+    let (mut errors, mut costs) = (Vec::new(), Costs::default());
+    let place = Place { at, root: true, lost: None, times: Some(1) };
+    walk(schema, &place, 0, &mut costs, &mut errors);
+    errors.extend(costs.check(at));
     errors
 }
 
-/// `lost` is the place from which on values cannot be followed from the old object to the new one.
-fn walk(schema: &Value, at: &str, root: bool, lost: Option<&str>, depth: usize, errors: &mut Vec<FieldError>) {
+/// Where a schema stands.
+struct Place<'a> {
+    at: &'a str,
+    root: bool,
+    /// The place from which on values cannot be followed from the old object to the new one.
+    lost: Option<&'a str>,
+    /// How many values there can be in one object; nothing when only its size limits them.
+    times: Option<u64>,
+}
+
+fn walk(schema: &Value, place: &Place<'_>, depth: usize, costs: &mut Costs, errors: &mut Vec<FieldError>) {
+    let Place { at, root, lost, times } = *place;
     let rules: Vec<&Value> = schema[KEYWORD].as_array().into_iter().flatten().collect();
     if !rules.is_empty() {
         let typed = schema["type"].is_string() || schema["x-kubernetes-int-or-string"] == true;
         if typed {
             let read = Schema::read(schema);
             for (index, rule) in rules.into_iter().enumerate() {
-                check_rule(rule, &read, root, lost, &format!("{at}.{KEYWORD}[{index}]"), errors);
+                let (known, at) = (errors.len(), format!("{at}.{KEYWORD}[{index}]"));
+                check_rule(rule, &read, root, lost, &at, errors);
+                if errors.len() == known {
+                    let once = cost(rule["rule"].as_str().unwrap_or_default(), &read);
+                    costs.note(&format!("{at}.rule"), once.saturating_mul(times.unwrap_or_else(|| most(&read))));
+                }
             }
         } else {
             let detail = "internal error: failed to construct type information for x-kubernetes-validations rules: \
@@ -40,11 +58,15 @@ fn walk(schema: &Value, at: &str, root: bool, lost: Option<&str>, depth: usize, 
         || schema["x-kubernetes-map-type"] == "atomic";
     let lost = lost.or(loses.then_some(at));
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
-        walk(property, &format!("{at}.properties[{name}]"), false, lost, depth + 1, errors);
+        let at = format!("{at}.properties[{name}]");
+        walk(property, &Place { at: &at, root: false, lost, times }, depth + 1, costs, errors);
     }
+    let limit = if schema["type"] == "array" { &schema["maxItems"] } else { &schema["maxProperties"] };
+    let times = times.and_then(|times| Some(times.saturating_mul(limit.as_u64()?)));
     for keyword in ["items", "additionalProperties"] {
         if schema[keyword].is_object() {
-            walk(&schema[keyword], &format!("{at}.{keyword}"), false, lost, depth + 1, errors);
+            let at = format!("{at}.{keyword}");
+            walk(&schema[keyword], &Place { at: &at, root: false, lost, times }, depth + 1, costs, errors);
         }
     }
 }

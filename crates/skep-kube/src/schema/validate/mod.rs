@@ -52,6 +52,11 @@ impl CompiledSchema {
         self
     }
 
+    /// Whether validation may take time, because there are rules to evaluate.
+    pub fn has_rules(&self) -> bool {
+        !self.rules.is_empty()
+    }
+
     pub fn schema(&self) -> &Schema {
         &self.schema
     }

@@ -13,7 +13,7 @@ use super::super::State;
 use super::super::write;
 use super::conditions::{Condition, ESTABLISHED, NAMES_ACCEPTED, holds};
 use super::names::{InUse, accept};
-use super::{STORAGE_NAME, deletion, read, text};
+use super::{STORAGE_NAME, catch_up, deletion, read, text};
 use crate::status::Reason;
 use crate::store::{Event, Key, Record, WatchEnd};
 
@@ -49,6 +49,7 @@ impl Lifecycle {
     async fn run(mut self) {
         while let Some(state) = self.state.upgrade() {
             let (page, mut watch) = state.store.watch_with_state(STORAGE_NAME, None);
+            catch_up(&state);
             self.known.clear();
             let definitions: Vec<_> =
                 page.records.iter().filter_map(|record| Some((record, read(record).ok()?))).collect();
@@ -79,6 +80,8 @@ impl Lifecycle {
         let Some(state) = self.state.upgrade() else {
             return;
         };
+        // Watches of what is served no longer end now, not with the next request.
+        catch_up(&state);
         let name = event.key().name.to_string();
         let before = self.known.remove(&name);
         if let Some((record, definition)) = event.after().and_then(|after| Some((after, read(after).ok()?))) {

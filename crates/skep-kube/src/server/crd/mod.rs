@@ -4,8 +4,8 @@
 //! created ─> names accepted ─> established, served ─> marked for deletion ─> objects deleted ─> gone
 //! ```
 //!
-//! Every step is a write of the definition. A write of an established definition is served when it is acknowledged; the
-//! steps are taken by [`lifecycle`], one behind the other.
+//! Every step is a write of the definition; the steps are taken by [`lifecycle`], one behind the other. What is served
+//! follows the store: every request sees what has been acknowledged before, see [`catch_up`].
 
 mod conditions;
 mod deletion;
@@ -21,7 +21,7 @@ use serde_json::Value;
 use super::registry::{Origin, Resource};
 use super::tenure::Tenure;
 use super::{StartError, State};
-use crate::store::{Key, Record, Selection};
+use crate::store::{Key, News, Record, Selection};
 
 /// The resource that definitions themselves are.
 const GROUP: &str = "apiextensions.k8s.io";
@@ -34,26 +34,47 @@ pub fn is_definition(resource: &Resource) -> bool {
     resource.group == GROUP && resource.plural == PLURAL
 }
 
-/// Serves the custom resources whose definitions are in the store.
+/// Serves the custom resources whose definitions are in the store, all of which must be readable.
 pub fn install_stored(state: &State) -> Result<(), StartError> {
     for record in state.store.list(&Selection::all(STORAGE_NAME)).records {
-        let definition = read(&record)
+        read(&record)
             .map_err(|error| StartError::Definition { name: record.key.name.to_string(), cause: error.to_string() })?;
-        refresh(state, &definition);
     }
+    catch_up(state);
     Ok(())
 }
 
-/// Serves the resource of a definition as the definition is now, or no longer.
-pub fn refresh(state: &State, definition: &Value) {
-    let (group, plural) = (text(&definition["spec"], "group"), text(&definition["spec"]["names"], "plural"));
+/// Serves what the definitions in the store define now.
+pub fn catch_up(state: &State) {
+    let mut definitions = state.definitions.lock();
+    if definitions.is_current(&state.store) {
+        return;
+    }
+    match definitions.catch_up(&state.store, |key| *key.resource == *STORAGE_NAME) {
+        News::Changes(events) => events.iter().for_each(|event| refresh(state, &event.key().name)),
+        News::Everything => {
+            for resource in state.registry.all() {
+                refresh(state, &format!("{}.{}", resource.plural, resource.group));
+            }
+            for record in state.store.list(&Selection::all(STORAGE_NAME)).records {
+                refresh(state, &record.key.name);
+            }
+        }
+    }
+}
+
+/// Serves the resource of a definition as the definition is now, or no longer. A definition is named by what it
+/// defines: `widgets.example.com`.
+fn refresh(state: &State, name: &str) {
+    let Some((plural, group)) = name.split_once('.') else {
+        return;
+    };
     // What is part of the server cannot be defined once more.
     if state.registry.find(group, plural).is_some_and(|known| known.origin != Origin::Custom) {
         return;
     }
-    let key = Key::new(STORAGE_NAME, "", format!("{plural}.{group}"));
     state.registry.decide(group, plural, |before| {
-        let record = state.store.get(&key)?;
+        let record = state.store.get(&Key::new(STORAGE_NAME, "", name))?;
         let definition = read(&record).ok().filter(|stored| conditions::holds(stored, conditions::ESTABLISHED))?;
         let what = format!("{}{}", definition["spec"], definition["status"]["acceptedNames"]);
         let tenure = Tenure::of(&what, record.revision).resumed(before.map(|before| &before.tenure));

@@ -6,41 +6,87 @@ use serde_json::{Value, json};
 
 use super::super::State;
 use super::super::exchange::Exchange;
-use super::super::read;
+use super::super::{metadata, read};
 use super::draft::{self, Draft};
 use super::expected::Expected;
-use super::{body, now};
-use crate::status::ApiError;
+use super::update::{check_uid, mistaken};
+use super::{ATTEMPTS, body, conditions};
+use crate::status::{ApiError, FieldError, Problem, Reason, ResourceName};
 
 pub async fn bind(state: &State, exchange: &Exchange) -> Result<Response<Body>, ApiError> {
-    let binding = body::read(exchange, &Expected::binding())?.value;
-    let node = binding["target"]["name"].as_str().unwrap_or_default();
-    if node.is_empty() {
-        return Err(ApiError::bad_request("the binding names no node in target.name"));
+    let mut binding = body::read(exchange, &Expected::binding())?.value;
+    body::check_namespace(exchange, &mut binding)?;
+    if metadata::name(&binding) != exchange.name() {
+        return Err(ApiError::bad_request("name in URL does not match name in Binding object"));
     }
-    let record = read::find(state, exchange)?;
-    let mut pod = read::load(exchange, &record)?;
-    if let Some(taken) = pod["spec"]["nodeName"].as_str().filter(|taken| !taken.is_empty()) {
-        let why = format!("pod {} is already assigned to node {taken:?}", exchange.name());
-        return Err(ApiError::conflict(&crate::status::ResourceName::new("", "pods/binding"), exchange.name(), &why));
+    let errors = validate(&binding);
+    if !errors.is_empty() {
+        // The real server takes these for a mistake of its own.
+        return Err(ApiError::new(Reason::Unknown, FieldError::list(&errors)));
     }
-    pod["spec"]["nodeName"] = node.into();
-    set_scheduled(&mut pod);
-    super::super::metadata::set(&mut pod, "resourceVersion", None);
-    draft::store(state, exchange, Draft { object: pod, live: Some(record) }).await?;
-    let success = json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201 });
-    Ok(exchange.reply_value(StatusCode::CREATED, &success))
+    let mut attempt = 1;
+    loop {
+        match bind_once(state, exchange, &binding).await {
+            Err(error) if error.is_about_a_change() && attempt < ATTEMPTS => attempt += 1,
+            Err(error) => return Err(error),
+            Ok(()) => return Ok(exchange.reply_value(StatusCode::CREATED, &success())),
+        }
+    }
 }
 
-fn set_scheduled(pod: &mut Value) {
-    let condition = json!({
-        "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now(),
-    });
-    match pod["status"]["conditions"].as_array_mut() {
-        Some(conditions) => {
-            conditions.retain(|condition| condition["type"] != "PodScheduled");
-            conditions.push(condition);
-        }
-        None => pod["status"]["conditions"] = json!([condition]),
+/// What is said when there is nothing to show.
+pub fn success() -> Value {
+    json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201 })
+}
+
+fn validate(binding: &Value) -> Vec<FieldError> {
+    let text = |member: &str| binding["target"][member].as_str().unwrap_or_default();
+    let mut errors = Vec::new();
+    if !matches!(text("kind"), "" | "Node") {
+        let problem = Problem::NotSupported(text("kind").into());
+        errors.push(FieldError::new("target.kind", problem, "supported values: \"Node\", \"<empty>\""));
     }
+    if text("name").is_empty() {
+        errors.push(FieldError::required("target.name", ""));
+    }
+    errors
+}
+
+async fn bind_once(state: &State, exchange: &Exchange, binding: &Value) -> Result<(), ApiError> {
+    let record = read::find(state, exchange)?;
+    let mut pod = read::load(exchange, &record)?;
+    check_uid(exchange, binding, &pod)?;
+    let (believed, actual) = (metadata::text(binding, "resourceVersion"), record.revision.to_string());
+    if !believed.is_empty() && believed != actual {
+        return Err(mistaken(exchange, "ResourceVersion", believed, &actual));
+    }
+    check_is_free(exchange, &pod)?;
+    pod["spec"]["nodeName"] = binding["target"]["name"].clone();
+    if let Some(status) = pod["status"].as_object_mut() {
+        status.remove("nominatedNodeName");
+    }
+    for member in ["annotations", "labels"] {
+        for (key, value) in binding["metadata"][member].as_object().into_iter().flatten() {
+            pod["metadata"][member][key] = value.clone();
+        }
+    }
+    conditions::hold(&mut pod, "PodScheduled", None);
+    metadata::set(&mut pod, "resourceVersion", None);
+    draft::store(state, exchange, Draft::of(pod, record)).await.map(drop)
+}
+
+/// Whether a pod can be given to a node.
+fn check_is_free(exchange: &Exchange, pod: &Value) -> Result<(), ApiError> {
+    let name = exchange.name();
+    let node = pod["spec"]["nodeName"].as_str().filter(|node| !node.is_empty());
+    let why = if metadata::is_being_deleted(pod) {
+        format!("pod {name} is being deleted, cannot be assigned to a host")
+    } else if let Some(node) = node {
+        format!("pod {name} is already assigned to node {node:?}")
+    } else if pod["spec"]["schedulingGates"].as_array().is_some_and(|gates| !gates.is_empty()) {
+        format!("pod {name} has non-empty .spec.schedulingGates")
+    } else {
+        return Ok(());
+    };
+    Err(ApiError::conflict(&ResourceName::new("", "pods/binding"), name, &why))
 }

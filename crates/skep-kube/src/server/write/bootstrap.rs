@@ -38,7 +38,6 @@ pub async fn bootstrap(state: &State) -> Result<(), CommitError> {
             metadata::set(&mut document, "creationTimestamp", Some(json!(now())));
             let key = Key::new(format!("{}/{plural}", rbac::GROUP), "", metadata::name(&document));
             create(state, key, &document).await?;
-            state.access.written(&document);
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! POST to a collection.
 
 use axum::body::Body;
-use http::{Response, StatusCode};
+use http::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 
 use super::super::State;
@@ -23,7 +23,7 @@ pub async fn create(state: &State, exchange: &mut Exchange) -> Result<Response<B
     Ok(exchange.reply_object(StatusCode::CREATED, &created))
 }
 
-/// Creates an object whose body has been read.
+/// Creates an object whose body has been read. Whoever asked for a change must be allowed to create, too.
 pub async fn create_object(
     state: &State,
     exchange: &Exchange,
@@ -36,6 +36,9 @@ pub async fn create_object(
     check_namespace_is_alive(state, exchange, metadata::name(&object))?;
     name(exchange, &mut object)?;
     let draft = draft::finish(state, exchange, object, None, "", ownership)?;
+    if exchange.method != Method::POST {
+        state.authorize_creation(exchange)?;
+    }
     let name = metadata::name(&draft.object).to_owned();
     // A rehearsal must notice what the store would.
     if state.store.get(&read::key(exchange, &name)).is_some() {

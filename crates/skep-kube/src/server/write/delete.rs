@@ -1,5 +1,7 @@
 //! DELETE of an object or of a collection, and the end of an object whose last finalizer goes.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use http::{Response, StatusCode};
 use serde_json::{Value, json};
@@ -12,6 +14,7 @@ use super::super::read::{self, Selectors};
 use super::super::registry::Origin;
 use super::delete_options::{DeleteOptions, Propagation};
 use super::draft::{self, Draft};
+use super::grace::{Grace, mark};
 use crate::status::{ApiError, Reason};
 use crate::store::{Record, Selection};
 
@@ -21,23 +24,12 @@ const ORPHAN: &str = "orphan";
 pub async fn delete(state: &State, exchange: &mut Exchange) -> Result<Response<Body>, ApiError> {
     let options = DeleteOptions::of(exchange)?;
     check_is_not_immortal(exchange)?;
-    let mut attempts = 0;
-    loop {
-        let record = read::find(state, exchange)?;
-        match delete_one(state, exchange, &record, &options).await {
-            Err(error)
-                if error.reason == Reason::Conflict && !options.is_particular() && attempts < super::ATTEMPTS =>
-            {
-                attempts += 1;
-            }
-            Err(error) => return Err(error),
-            Ok(Outcome::Gone(object)) if !answers_with_the_object(exchange) => {
-                return Ok(exchange.reply_value(StatusCode::OK, &gone(exchange, &object)));
-            }
-            Ok(Outcome::Gone(object) | Outcome::Going(object)) => {
-                return Ok(exchange.reply_object(StatusCode::OK, &object));
-            }
+    let record = read::find(state, exchange)?;
+    match delete_record(state, exchange, record, &options).await? {
+        Outcome::Gone(object) if !answers_with_the_object(exchange) => {
+            Ok(exchange.reply_value(StatusCode::OK, &gone(exchange, &object)))
         }
+        Outcome::Gone(object) | Outcome::Going(object) => Ok(exchange.reply_object(StatusCode::OK, &object)),
     }
 }
 
@@ -58,10 +50,6 @@ fn check_is_not_immortal(exchange: &Exchange) -> Result<(), ApiError> {
 
 fn is_namespace(exchange: &Exchange) -> bool {
     exchange.resource.group.is_empty() && exchange.resource.plural == "namespaces"
-}
-
-fn is_pod(exchange: &Exchange) -> bool {
-    exchange.resource.group.is_empty() && exchange.resource.plural == "pods"
 }
 
 /// Whether nothing is left to do before a namespace can go. Other kinds have no such thing.
@@ -85,51 +73,116 @@ fn gone(exchange: &Exchange, object: &Value) -> Value {
     json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details })
 }
 
+/// Deletes an object as it is by then: whoever does not mean one state of it does not care that it changes.
+pub(super) async fn delete_record(
+    state: &State,
+    exchange: &Exchange,
+    mut record: Arc<Record>,
+    options: &DeleteOptions,
+) -> Result<Outcome, ApiError> {
+    let mut attempt = 1;
+    loop {
+        match delete_one(state, exchange, &record, options).await {
+            Err(error) if error.reason == Reason::Conflict && !options.is_particular() && attempt < super::ATTEMPTS => {
+                attempt += 1;
+            }
+            outcome => return outcome,
+        }
+        let found = state.store.get(&record.key);
+        record = found.ok_or_else(|| ApiError::not_found(&exchange.resource.name(), &record.key.name))?;
+    }
+}
+
 pub(super) async fn delete_one(
     state: &State,
     exchange: &Exchange,
-    record: &std::sync::Arc<Record>,
+    record: &Arc<Record>,
     options: &DeleteOptions,
 ) -> Result<Outcome, ApiError> {
     let old = read::load(exchange, record)?;
     options.check(exchange, &old)?;
-    let mut new = old.clone();
     if crd::is_definition(&exchange.resource) && !metadata::is_being_deleted(&old) {
-        crd::mark(&mut new);
-        if !options.dry_run {
-            metadata::set(&mut new, "resourceVersion", None);
-            new = draft::store(state, exchange, Draft { object: new, live: Some(record.clone()) }).await?;
-        }
-        return Ok(Outcome::Going(new));
+        return delete_definition(state, exchange, record, old, options).await;
     }
+    let grace = Grace::of(exchange, &old, options);
+    if grace == Grace::Running {
+        return Ok(Outcome::Going(old));
+    }
+    let mut new = old.clone();
     let finalizers = finalizers_for(&old, options);
     metadata::set(&mut new, "finalizers", (!finalizers.is_empty()).then(|| json!(finalizers)));
-    let grace = grace_period(exchange, &old, options);
     if is_namespace(exchange) {
         // Whatever is in it goes first; then somebody finalizes it.
         new["status"]["phase"] = "Terminating".into();
     }
-    if finalizers.is_empty() && grace == 0 && is_finalized(exchange, &old) {
-        if !options.dry_run {
-            draft::remove(state, exchange, record).await?;
-        }
-        if is_pod(exchange) {
-            mark(&mut new, Some(grace));
-            return Ok(Outcome::Gone(new));
-        }
-        return Ok(Outcome::Gone(old));
+    let is_free = finalizers.is_empty() && is_finalized(exchange, &old);
+    if is_free && grace == Grace::Unknown {
+        return remove(state, exchange, record, old, options).await;
     }
-    if metadata::is_being_deleted(&old) && finalizers == metadata::finalizers(&old) && grace_unchanged(&old, grace) {
+    if metadata::is_being_deleted(&old) && finalizers == metadata::finalizers(&old) && grace == Grace::Unknown {
         return Ok(Outcome::Going(old));
     }
+    let goes_at_once = is_free && grace.seconds() == 0;
     // A namespace is given the time it takes.
-    mark(&mut new, (!is_namespace(exchange)).then_some(grace));
+    mark(&mut new, (!is_namespace(exchange)).then_some(grace.seconds()));
+    if options.dry_run && goes_at_once {
+        return Ok(Outcome::Gone(new));
+    }
     metadata::set(&mut new, "resourceVersion", None);
-    let draft = Draft { object: new, live: Some(record.clone()) };
+    let draft = Draft::of(new, record.clone());
     if options.dry_run {
         return Ok(Outcome::Going(draft.object));
     }
-    Ok(Outcome::Going(draft::store(state, exchange, draft).await?))
+    let marked = draft::store(state, exchange, draft).await?;
+    if goes_at_once {
+        // Even who has no time at all is told first.
+        return remove_told(state, exchange, record, marked).await;
+    }
+    Ok(Outcome::Going(marked))
+}
+
+/// A definition waits until its objects are gone.
+async fn delete_definition(
+    state: &State,
+    exchange: &Exchange,
+    record: &Arc<Record>,
+    mut object: Value,
+    options: &DeleteOptions,
+) -> Result<Outcome, ApiError> {
+    crd::mark(&mut object);
+    if !options.dry_run {
+        metadata::set(&mut object, "resourceVersion", None);
+        object = draft::store(state, exchange, Draft::of(object, record.clone())).await?;
+    }
+    Ok(Outcome::Going(object))
+}
+
+/// Removes an object, which is at the revision of its end then.
+async fn remove(
+    state: &State,
+    exchange: &Exchange,
+    record: &Record,
+    mut object: Value,
+    options: &DeleteOptions,
+) -> Result<Outcome, ApiError> {
+    if !options.dry_run {
+        let revision = draft::remove(state, exchange, record).await?;
+        metadata::set(&mut object, "resourceVersion", Some(json!(revision.to_string())));
+    }
+    Ok(Outcome::Gone(object))
+}
+
+/// Removes an object that has just been told, whatever became of it since. Whoever runs it may be faster.
+async fn remove_told(state: &State, exchange: &Exchange, first: &Record, object: Value) -> Result<Outcome, ApiError> {
+    let mut attempt = 1;
+    while let Some(record) = state.store.get(&first.key).filter(|record| record.created == first.created) {
+        match remove(state, exchange, &record, object.clone(), &DeleteOptions::default()).await {
+            Err(error) if error.reason == Reason::Conflict && attempt < super::ATTEMPTS => attempt += 1,
+            Err(error) if error.reason == Reason::NotFound => break,
+            outcome => return outcome,
+        }
+    }
+    Ok(Outcome::Gone(object))
 }
 
 /// The finalizers that stand for what becomes of the dependents.
@@ -147,39 +200,6 @@ fn finalizers_for(old: &Value, options: &DeleteOptions) -> Vec<String> {
     finalizers
 }
 
-/// Only pods that run somewhere are given time to stop.
-fn grace_period(exchange: &Exchange, old: &Value, options: &DeleteOptions) -> i64 {
-    let is_bound = old["spec"]["nodeName"].as_str().is_some_and(|node| !node.is_empty());
-    let is_done = matches!(old["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
-    if !is_pod(exchange) || !is_bound || is_done {
-        return 0;
-    }
-    let own = old["spec"]["terminationGracePeriodSeconds"].as_i64().unwrap_or(30);
-    let wanted = options.grace_period_seconds.unwrap_or(own);
-    match old["metadata"]["deletionGracePeriodSeconds"].as_i64() {
-        // A second wish can only shorten the time.
-        Some(running) => running.min(wanted),
-        None => wanted,
-    }
-}
-
-fn grace_unchanged(old: &Value, grace: i64) -> bool {
-    old["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or_default() == grace
-}
-
-/// Notes that the object is on its way out, which is a change of what is wanted.
-fn mark(new: &mut Value, grace: Option<i64>) {
-    if !metadata::is_being_deleted(new) {
-        if let Some(generation) = new["metadata"]["generation"].as_i64() {
-            metadata::set(new, "generation", Some(json!(generation + 1)));
-        }
-        let when = k8s_openapi::jiff::Timestamp::now()
-            + k8s_openapi::jiff::SignedDuration::from_secs(grace.unwrap_or_default());
-        metadata::set(new, "deletionTimestamp", Some(json!(when.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())));
-    }
-    metadata::set(new, "deletionGracePeriodSeconds", grace.map(Value::from));
-}
-
 /// Stores a changed object, or removes it when it was only waiting for its last finalizer to go.
 pub async fn finalize(state: &State, exchange: &Exchange, draft: Draft) -> Result<Value, ApiError> {
     let waits_for_nothing = is_finalized(exchange, &draft.object)
@@ -187,7 +207,7 @@ pub async fn finalize(state: &State, exchange: &Exchange, draft: Draft) -> Resul
         && metadata::finalizers(&draft.object).is_empty()
         && draft.object["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or_default() == 0;
     match draft {
-        Draft { mut object, live: Some(live) } if waits_for_nothing && !exchange.options.dry_run => {
+        Draft { mut object, live: Some(live), .. } if waits_for_nothing && !exchange.options.dry_run => {
             draft::remove(state, exchange, &live).await?;
             metadata::set(&mut object, "resourceVersion", Some(json!(live.revision.to_string())));
             Ok(object)
@@ -205,11 +225,12 @@ pub async fn delete_collection(state: &State, exchange: &mut Exchange) -> Result
     let page = state.store.list(&selection);
     let mut items = Vec::new();
     for record in page.records.into_iter().filter(|record| selectors.matches(record)) {
-        match delete_one(state, exchange, &record, &options).await {
-            Ok(Outcome::Gone(object) | Outcome::Going(object)) => items.push(listed(exchange, object)),
+        // The answer is what there was.
+        items.push(listed(exchange, read::load(exchange, &record)?));
+        match delete_record(state, exchange, record, &options).await {
             // Somebody else was faster, which is as good.
-            Err(error) if error.reason == Reason::NotFound => {}
-            Err(error) => return Err(error),
+            Err(error) if error.reason != Reason::NotFound => return Err(error),
+            _ => {}
         }
     }
     let mut metadata = json!({ "resourceVersion": page.revision.to_string() });

@@ -29,8 +29,12 @@ pub struct DeleteOptions {
 impl DeleteOptions {
     /// The options are in the body; without a body they are in the query.
     pub fn of(exchange: &Exchange) -> Result<Self, ApiError> {
-        let document = if exchange.body.is_empty() { of_query(exchange) } else { of_body(exchange)? };
-        let errors = validate(&document);
+        Self::read(&if exchange.body.is_empty() { of_query(exchange) } else { of_body(exchange)? })
+    }
+
+    /// The options in a document, which may be null.
+    pub fn read(document: &Value) -> Result<Self, ApiError> {
+        let errors = validate(document);
         if !errors.is_empty() {
             return Err(ApiError::invalid(&ResourceName::new("meta.k8s.io", "DeleteOptions"), "", &errors));
         }
@@ -53,6 +57,11 @@ impl DeleteOptions {
     /// Whether the client means one object, in one state of it.
     pub fn is_particular(&self) -> bool {
         self.uid.is_some() || self.resource_version.is_some()
+    }
+
+    /// The same without what the client believes, which has been checked.
+    pub fn checked(self) -> Self {
+        Self { uid: None, resource_version: None, ..self }
     }
 
     /// What the client believes about the object must be so.

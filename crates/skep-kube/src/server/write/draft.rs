@@ -5,10 +5,12 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::super::State;
+use super::super::admission::Promise;
 use super::super::codec;
 use super::super::crd;
 use super::super::exchange::Exchange;
 use super::super::metadata;
+use super::super::nodes;
 use super::super::read;
 use super::super::registry::{Origin, Version};
 use super::{now, refused};
@@ -20,12 +22,20 @@ use crate::schema::{self, apply_defaults};
 use crate::status::{ApiError, FieldError};
 use crate::store::{Change, Key, Record};
 
-/// An object that is ready to be stored.
-#[derive(Debug)]
+/// An object that is ready to be stored. It may be a secret, so it has no `Debug`.
 pub struct Draft {
     pub object: Value,
     /// The record that it was made from; none for a new object.
     pub live: Option<Arc<Record>>,
+    /// What is kept for it until it is stored.
+    promise: Option<Promise>,
+}
+
+impl Draft {
+    /// The next state of an object that is stored.
+    pub fn of(object: Value, live: Arc<Record>) -> Self {
+        Self { object, live: Some(live), promise: None }
+    }
 }
 
 /// Who writes, and to which part of the object.
@@ -61,14 +71,17 @@ pub fn finish(
         let time = if subresource == "scale" { String::new() } else { now() };
         with_target(exchange, subresource, |target| apply::update(target, old, &mut new, manager, &time))?;
     }
-    match exchange.resource.origin {
-        Origin::Custom => custom(exchange, &mut new, old, subresource)?,
+    let promise = match exchange.resource.origin {
+        Origin::Custom => {
+            custom(exchange, &mut new, old, subresource)?;
+            None
+        }
         Origin::BuiltIn(kind) => built_in(state, exchange, kind, &mut new, old, subresource)?,
-    }
+    };
     if let Some(old) = old {
         apply::keep_times(old, &mut new);
     }
-    Ok(Draft { object: new, live: live.map(|(record, _)| record.clone()) })
+    Ok(Draft { object: new, live: live.map(|(record, _)| record.clone()), promise })
 }
 
 /// What the server alone decides about an object's metadata. What may not change is kept when a request leaves it out;
@@ -150,14 +163,24 @@ fn custom(exchange: &Exchange, new: &mut Value, old: Option<&Value>, subresource
         }
     };
     if let Some(compiled) = &version.compiled {
-        errors.extend(match old.filter(|_| subresource == "status") {
+        let validate = || match old.filter(|_| subresource == "status") {
             Some(old) => schema::validate_status(compiled, new, old),
             None => schema::validate(compiled, new, old),
-        });
+        };
+        errors.extend(if compiled.has_rules() { aside(validate) } else { validate() });
     }
     refuse(exchange, new, &errors)?;
     count_generation(exchange, new, old, subresource);
     Ok(())
+}
+
+/// Does what may take some time without keeping other requests waiting. A runtime of one thread has nobody to take over.
+fn aside<T>(work: impl FnOnce() -> T) -> T {
+    use tokio::runtime::{Handle, RuntimeFlavor};
+    match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
+        _ => work(),
+    }
 }
 
 /// A built-in object is what the server knows about its kind.
@@ -168,17 +191,20 @@ fn built_in(
     new: &mut Value,
     old: Option<&Value>,
     subresource: &str,
-) -> Result<(), ApiError> {
+) -> Result<Option<Promise>, ApiError> {
+    nodes::restrict(exchange, old, new, subresource)?;
     if kind.kind == "Service"
         && let Some(old) = old
     {
         keep_addresses(new, old);
     }
+    let mut promise = None;
     let errors = match (old, subresource) {
         (None, _) => {
             state.admit(exchange, kind, new)?;
             builtin::prepare_create(kind, new, &now());
-            allocated(state, kind, new, None, builtin::validate_create(kind, new))
+            let errors = builtin::validate_create(kind, new);
+            allocated(state, kind, new, None, errors, &mut promise)
         }
         (Some(old), "status") => {
             builtin::prepare_status_update(kind, new, old);
@@ -193,7 +219,7 @@ fn built_in(
         (Some(old), _) => {
             builtin::prepare_update(kind, new, old);
             let errors = builtin::validate_update(kind, new, old);
-            allocated(state, kind, new, Some(old), errors)
+            allocated(state, kind, new, Some(old), errors, &mut promise)
         }
     };
     let mut errors = errors;
@@ -203,7 +229,7 @@ fn built_in(
         state.access.check_escalation(&exchange.user, old, new)?;
     }
     builtin::canonical(kind, new);
-    Ok(())
+    Ok(promise)
 }
 
 /// What is wrong with a definition beyond what can be wrong with any object.
@@ -233,9 +259,16 @@ fn allocated(
     kind: &Builtin,
     new: &mut Value,
     old: Option<&Value>,
-    errors: Vec<FieldError>,
+    mut errors: Vec<FieldError>,
+    promise: &mut Option<Promise>,
 ) -> Vec<FieldError> {
-    if errors.is_empty() { state.allocate(kind, new, old) } else { errors }
+    if errors.is_empty() {
+        match state.allocate(kind, new, old) {
+            Ok(given) => *promise = given,
+            Err(error) => errors.push(error),
+        }
+    }
+    errors
 }
 
 fn refuse(exchange: &Exchange, object: &Value, errors: &[FieldError]) -> Result<(), ApiError> {
@@ -250,7 +283,7 @@ fn count_generation(exchange: &Exchange, new: &mut Value, old: Option<&Value>, s
     let generation = match old {
         None => 1,
         Some(old) if subresource != "status" && wanted(old, exchange) != wanted(new, exchange) => {
-            metadata::generation(old) + 1
+            metadata::generation(old).wrapping_add(1)
         }
         Some(old) => metadata::generation(old),
     };
@@ -313,8 +346,12 @@ pub fn manager(exchange: &Exchange) -> String {
 }
 
 /// Stores a draft, unless the request is only a rehearsal. An object that is as it was is not written again.
+///
+/// Nothing may be done after the commit: a client that hangs up ends the request there. What depends on objects follows
+/// the store (see [`crate::store::Follower`]).
 pub async fn store(state: &State, exchange: &Exchange, draft: Draft) -> Result<Value, ApiError> {
-    let Draft { mut object, live } = draft;
+    // The promise is kept until the end, when the object is stored or will never be.
+    let Draft { mut object, live, promise: _promise } = draft;
     let name = metadata::name(&object).to_owned();
     let content = if exchange.resource.is_second_face_of_events() {
         let mut stored = object.clone();
@@ -342,27 +379,14 @@ pub async fn store(state: &State, exchange: &Exchange, draft: Draft) -> Result<V
     };
     let committed = state.store.commit(change).await.map_err(|error| refused(exchange, &name, &error))?;
     metadata::set(&mut object, "resourceVersion", Some(json!(committed.revision.to_string())));
-    if crd::is_definition(&exchange.resource) {
-        crd::refresh(state, &object);
-    }
-    if exchange.resource.group == rbac::GROUP {
-        state.access.written(&object);
-    }
     Ok(object)
 }
 
-/// Removes an object from the store.
-pub async fn remove(state: &State, exchange: &Exchange, live: &Record) -> Result<(), ApiError> {
+/// Removes an object from the store and returns the revision at which it went.
+pub async fn remove(state: &State, exchange: &Exchange, live: &Record) -> Result<u64, ApiError> {
     let key: Key = live.key.clone();
     let name = key.name.to_string();
     let change = Change::Delete { key, expected: live.revision };
-    state.store.commit(change).await.map_err(|error| refused(exchange, &name, &error))?;
-    let object = read::load(exchange, live)?;
-    if crd::is_definition(&exchange.resource) {
-        crd::refresh(state, &object);
-    }
-    if exchange.resource.group == rbac::GROUP {
-        state.access.removed(&object);
-    }
-    Ok(())
+    let committed = state.store.commit(change).await.map_err(|error| refused(exchange, &name, &error))?;
+    Ok(committed.revision)
 }

@@ -73,6 +73,11 @@ impl<'a> Expected<'a> {
         Self { kind: "Binding", group: "", version: "v1", shape }
     }
 
+    pub fn eviction() -> Self {
+        let shape = Shape::Struct("io.k8s.api.policy.v1.Eviction".to_owned());
+        Self { kind: "Eviction", group: "policy", version: "v1", shape }
+    }
+
     /// A question about tokens or access.
     pub fn question(group: &'a str, kind: &'a str) -> Self {
         let shape = Shape::Struct(format!("io.k8s.api.{}.v1.{kind}", first_label(group)));

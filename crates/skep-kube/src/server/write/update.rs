@@ -46,12 +46,17 @@ pub fn check_uid(exchange: &Exchange, new: &Value, old: &Value) -> Result<(), Ap
     if believed.is_empty() || believed == actual {
         return Ok(());
     }
+    Err(mistaken(exchange, "UID", believed, actual))
+}
+
+/// The refusal of a write that believes something else about the object than is so.
+pub fn mistaken(exchange: &Exchange, what: &str, believed: &str, actual: &str) -> ApiError {
     let key = exchange.resource.registry_key(exchange.namespace(), exchange.name());
     let why = format!(
         "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
-         UID in precondition: {believed}, UID in object meta: {actual}"
+         {what} in precondition: {believed}, {what} in object meta: {actual}"
     );
-    Err(ApiError::conflict(&exchange.resource.name(), exchange.name(), &why))
+    ApiError::conflict(&exchange.resource.name(), exchange.name(), &why)
 }
 
 /// The revision that an object claims to have; 0 when it claims none.

@@ -77,6 +77,7 @@ async fn changes_that_wait_are_written_together() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_that_cannot_be_written_did_not_happen_and_is_the_last() {
     let (store, given, orders) = told();
+    assert_eq!(store.health(), Ok(()));
     orders.send(Err(redb::Error::Io(io::Error::other("no space left on device")))).unwrap();
     let error = creation(&store, "x").await.unwrap().unwrap_err();
     assert!(matches!(error, CommitError::Storage { .. }));
@@ -84,6 +85,7 @@ async fn a_change_that_cannot_be_written_did_not_happen_and_is_the_last() {
     assert_eq!((store.get(&pod("a", "x")), store.revision()), (None, 1));
 
     assert_eq!(creation(&store, "y").await.unwrap().unwrap_err(), error);
+    assert_eq!(store.health(), Err(error));
     assert_eq!(given.try_iter().count(), 1);
     assert_eq!(store.revision(), 1);
     store.close().await;

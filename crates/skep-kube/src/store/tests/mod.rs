@@ -3,6 +3,7 @@
 mod commit;
 mod damage;
 mod durability;
+mod follower;
 mod list;
 mod model;
 mod reopen;
