@@ -1,0 +1,181 @@
+//! What a process inside the namespaces asks of the machine outside: listeners on its loopback, and commands on its
+//! network.
+//!
+//! Each request carries a channel of its own for the answer. Letting go of that channel takes the request back.
+
+mod inherit;
+mod serve;
+
+pub(crate) use inherit::{CHANNEL_VARIABLE, announcement, inherited};
+pub(crate) use serve::serve;
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tokio::net::unix::pipe;
+
+use crate::channel::{AsyncChannel, Channel};
+use crate::container::{Exit, StartError, Streams};
+
+/// The way to the machine outside. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Broker {
+    channel: Arc<AsyncChannel>,
+}
+
+/// A command to run on the machine, outside of all namespaces, with its network.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostCommand {
+    /// The program, which is looked up in `PATH`, and its arguments.
+    pub argv: Vec<String>,
+    /// Variables added to those of the broker.
+    pub env: Vec<(String, String)>,
+    /// Where it runs; the broker's folder when absent.
+    pub working_dir: Option<PathBuf>,
+}
+
+/// A command that runs outside. Dropping it kills the command and all that it started.
+#[derive(Debug)]
+pub struct HostProcess {
+    stdout: Option<pipe::Receiver>,
+    stderr: Option<pipe::Receiver>,
+    answers: AsyncChannel,
+    exit: Option<Exit>,
+}
+
+/// Why the machine outside did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum BrokerError {
+    #[error("{0} is not a loopback address")]
+    NotLoopback(SocketAddr),
+    #[error("port {} of {} is in use by another program", .0.port(), .0.ip())]
+    AddressInUse(SocketAddr),
+    #[error("cannot listen on {address}: {cause}")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// The kernel's answer.
+        #[source]
+        cause: io::Error,
+    },
+    #[error(transparent)]
+    Command(#[from] StartError),
+    #[error("the broker is out of reach")]
+    OutOfReach(#[source] io::Error),
+}
+
+/// What is asked. The channel for the answer comes along; with a command, its output and errors too.
+#[derive(Debug, Serialize, Deserialize)]
+enum Request {
+    Listen(SocketAddr),
+    Run(HostCommand),
+}
+
+/// What is answered.
+#[derive(Debug, Serialize, Deserialize)]
+enum Answer {
+    /// The listener comes along.
+    Listening,
+    /// The error of the operating system.
+    NotListening(i32),
+    Running,
+    NotRunning(StartError),
+    Ended(Exit),
+}
+
+impl Broker {
+    /// The broker outside, when this process was started by [`crate::isolation::run_inside`]; otherwise one that does
+    /// everything in this process. The first can be had once.
+    pub fn connect() -> io::Result<Self> {
+        let channel = if let Some(number) = inherited() {
+            let socket = crate::sys::take_inherited(number);
+            Channel::from_socket(socket.ok_or_else(|| io::Error::other("the broker is connected already"))?)
+        } else {
+            let (ours, theirs) = Channel::pair()?;
+            tokio::spawn(serve(AsyncChannel::new(theirs)?));
+            ours
+        };
+        Ok(Self { channel: Arc::new(AsyncChannel::new(channel)?) })
+    }
+
+    /// Opens a listener on a loopback address of the machine; port 0 means any that is free.
+    pub async fn listen(&self, address: SocketAddr) -> Result<TcpListener, BrokerError> {
+        if !address.ip().is_loopback() {
+            return Err(BrokerError::NotLoopback(address));
+        }
+        let answers = self.ask(&Request::Listen(address), &[]).await?;
+        match next(&answers).await? {
+            (Answer::Listening, Some(listener)) => Ok(TcpListener::from(listener)),
+            (Answer::NotListening(number), _) => {
+                let cause = io::Error::from_raw_os_error(number);
+                Err(match cause.kind() {
+                    io::ErrorKind::AddrInUse => BrokerError::AddressInUse(address),
+                    _ => BrokerError::Listen { address, cause },
+                })
+            }
+            (answer, _) => Err(unexpected(&answer)),
+        }
+    }
+
+    /// Starts a command outside.
+    pub async fn run(&self, command: &HostCommand) -> Result<HostProcess, BrokerError> {
+        let streams = Streams::open(false, false).map_err(BrokerError::OutOfReach)?;
+        let answers = self.ask(&Request::Run(command.clone()), &streams.far()).await?;
+        match next(&answers).await? {
+            (Answer::Running, _) => {
+                let Streams { stdout, stderr, stdin: _, far: _ } = streams;
+                Ok(HostProcess { stdout, stderr, answers, exit: None })
+            }
+            (Answer::NotRunning(error), _) => Err(error.into()),
+            (answer, _) => Err(unexpected(&answer)),
+        }
+    }
+
+    async fn ask(&self, request: &Request, streams: &[BorrowedFd<'_>]) -> Result<AsyncChannel, BrokerError> {
+        let send = async {
+            let (ours, theirs) = Channel::pair()?;
+            let descriptors: Vec<_> = std::iter::once(theirs.as_fd()).chain(streams.iter().copied()).collect();
+            self.channel.send(request, &descriptors).await?;
+            AsyncChannel::new(ours)
+        };
+        send.await.map_err(BrokerError::OutOfReach)
+    }
+}
+
+impl HostProcess {
+    /// What it prints, once.
+    pub fn take_stdout(&mut self) -> Option<pipe::Receiver> {
+        self.stdout.take()
+    }
+
+    /// What it prints on the side, once.
+    pub fn take_stderr(&mut self) -> Option<pipe::Receiver> {
+        self.stderr.take()
+    }
+
+    /// Waits until the command and all that it started are gone.
+    pub async fn wait(&mut self) -> Result<Exit, BrokerError> {
+        if let Some(exit) = self.exit {
+            return Ok(exit);
+        }
+        match next(&self.answers).await? {
+            (Answer::Ended(exit), _) => Ok(*self.exit.insert(exit)),
+            (answer, _) => Err(unexpected(&answer)),
+        }
+    }
+}
+
+async fn next(answers: &AsyncChannel) -> Result<(Answer, Option<OwnedFd>), BrokerError> {
+    let received = answers.receive().await.map_err(BrokerError::OutOfReach)?;
+    let (answer, mut descriptors) =
+        received.ok_or_else(|| BrokerError::OutOfReach(io::ErrorKind::ConnectionAborted.into()))?;
+    Ok((answer, descriptors.pop()))
+}
+
+fn unexpected(answer: &Answer) -> BrokerError {
+    BrokerError::OutOfReach(io::Error::other(format!("unexpected answer {answer:?}")))
+}

@@ -1,0 +1,186 @@
+//! Images: names that stand for a program on this machine.
+//!
+//! There is no container registry here. An image is one of Skep's own programs, an entry of the image map, or a package
+//! of npm or PyPI (`npx://name@version`, `uvx://name@version`).
+
+mod map;
+mod package;
+mod place;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::broker::Broker;
+use crate::container::Mount;
+pub use map::{ImageMap, MapError, Mapping};
+use package::Package;
+
+/// Where Skep's own program is inside its containers.
+const OWN_PATH: &str = "/.skep/skep";
+
+/// What an image stands for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Program {
+    pub(crate) entrypoint: Vec<String>,
+    /// What follows when the container has no arguments of its own.
+    pub(crate) arguments: Vec<String>,
+    pub(crate) env: Vec<(String, String)>,
+    pub(crate) working_dir: Option<PathBuf>,
+    /// What the program needs to see of the machine.
+    pub(crate) mounts: Vec<Mount>,
+    /// It is Skep itself, which finds its volumes without mounts, too.
+    pub(crate) own: bool,
+}
+
+impl Program {
+    /// The command line, given what the container says.
+    pub(crate) fn command_line(&self, command: &[String], arguments: &[String]) -> Vec<String> {
+        let chain = |first: &[String], second: &[String]| [first, second].concat();
+        match (command, arguments) {
+            ([], []) => chain(&self.entrypoint, &self.arguments),
+            ([], arguments) => chain(&self.entrypoint, arguments),
+            (command, arguments) => chain(command, arguments),
+        }
+    }
+}
+
+/// Why an image cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ImageError {
+    #[error(
+        "no program is known for this image: map it to a command in the image map (skep up --image-map FILE), or use \
+         npx://PACKAGE or uvx://PACKAGE"
+    )]
+    Unknown,
+    #[error("{0:?} is not a package: write npx://NAME[@VERSION] or uvx://NAME[@VERSION]")]
+    BadPackage(String),
+    #[error("{tool} is not installed on this machine: {hint}")]
+    NoTool { tool: &'static str, hint: &'static str },
+    #[error("{command} failed: {output}")]
+    Failed { command: String, output: String },
+    #[error("package {package} has no program of its name; it has: {found}")]
+    NoProgram { package: String, found: String },
+    #[error("{0}")]
+    Broker(#[from] crate::broker::BrokerError),
+    #[error("{}: {cause}", path.display())]
+    Io { path: PathBuf, cause: std::io::Error },
+}
+
+/// What images a node knows.
+#[derive(Clone, Debug)]
+pub struct ImageConfig {
+    /// The program of Skep itself.
+    pub own_program: PathBuf,
+    /// Names of images, without a tag, that stand for Skep itself, whatever the tag.
+    pub own_images: Vec<String>,
+    /// Names of images that stand for a command of Skep, such as `skep-demo/echo` for `demo echo`.
+    pub own_commands: Vec<(String, Vec<String>)>,
+    pub map: ImageMap,
+    /// The folder of the packages that were pulled.
+    pub cache: PathBuf,
+}
+
+#[derive(Debug)]
+pub(crate) struct Images {
+    config: ImageConfig,
+    broker: Broker,
+    /// One pull of an image at a time, however many containers want it.
+    pulls: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
+}
+
+impl Images {
+    pub(crate) fn new(config: ImageConfig, broker: Broker) -> Self {
+        Self { config, broker, pulls: Mutex::default() }
+    }
+
+    /// The program of an image that needs no pull.
+    pub(crate) fn present(&self, image: &str) -> Result<Option<Program>, ImageError> {
+        if let Some(mapping) = self.config.map.find(image) {
+            return Ok(Some(mapping.program()));
+        }
+        let name = without_tag(image);
+        if self.config.own_images.iter().any(|own| own == name) {
+            return Ok(Some(self.own(&[])));
+        }
+        if let Some((_, command)) = self.config.own_commands.iter().find(|(own, _)| own == name) {
+            return Ok(Some(self.own(command)));
+        }
+        match Package::parse(image) {
+            Some(package) => package?.installed(&self.config.cache),
+            None => Err(ImageError::Unknown),
+        }
+    }
+
+    /// Whether there is something to pull at all.
+    pub(crate) fn is_package(image: &str) -> bool {
+        Package::parse(image).is_some()
+    }
+
+    /// Pulls a package; `progress` is told what the installer prints.
+    pub(crate) async fn pull(&self, image: &str, progress: impl Fn(&str) + Send) -> Result<Program, ImageError> {
+        let package = Package::parse(image).ok_or(ImageError::Unknown)??;
+        let turn = self.pulls.lock().entry(image.to_owned()).or_default().clone();
+        let _turn = turn.lock().await;
+        // Somebody else may have pulled it meanwhile.
+        if let Some(program) = package.installed(&self.config.cache)? {
+            return Ok(program);
+        }
+        package.install(&self.config.cache, &self.broker, progress).await
+    }
+
+    fn own(&self, command: &[String]) -> Program {
+        let mut entrypoint = vec![OWN_PATH.to_owned()];
+        entrypoint.extend_from_slice(command);
+        let mount = Mount { source: self.config.own_program.clone(), target: PathBuf::from(OWN_PATH), read_only: true };
+        Program { entrypoint, mounts: vec![mount], own: true, ..Program::default() }
+    }
+}
+
+/// `registry:5000/name:tag@sha256:…` → `registry:5000/name`.
+fn without_tag(image: &str) -> &str {
+    let name = image.split_once('@').map_or(image, |(name, _)| name);
+    match name.rsplit_once(':') {
+        Some((before, tag)) if !tag.contains('/') => before,
+        _ => name,
+    }
+}
+
+/// The folder that a program needs to see: everything installed along with it.
+fn prefix_of(program: &Path) -> PathBuf {
+    let folder = program.parent().unwrap_or(program);
+    let is_bin = folder.file_name().is_some_and(|name| name == "bin");
+    folder.parent().filter(|_| is_bin).unwrap_or(folder).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_are_ignored() {
+        let table = [
+            ("a", "a"),
+            ("a:1", "a"),
+            ("r:5000/a", "r:5000/a"),
+            ("r:5000/a:1@sha256:0", "r:5000/a"),
+            ("ghcr.io/x/y:v1", "ghcr.io/x/y"),
+        ];
+        for (image, name) in table {
+            assert_eq!(without_tag(image), name);
+        }
+    }
+
+    #[test]
+    fn commands_replace_what_the_image_says() {
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let program = Program { entrypoint: words("run it"), arguments: words("well"), ..Program::default() };
+        let table =
+            [("", "", "run it well"), ("", "badly", "run it badly"), ("do", "", "do"), ("do", "that", "do that")];
+        for (command, arguments, expected) in table {
+            assert_eq!(program.command_line(&words(command), &words(arguments)), words(expected));
+        }
+    }
+}

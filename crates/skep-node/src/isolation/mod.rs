@@ -1,0 +1,22 @@
+//! Whether containers are kept apart by namespaces, and the namespaces that hold all of them.
+
+mod enclosure;
+mod memory;
+mod refusal;
+mod users;
+
+pub use enclosure::{EnterError, is_inside, run_inside};
+pub use memory::memory_folder;
+pub use refusal::{Refusal, probe};
+pub use users::can_switch_users;
+
+use serde::{Deserialize, Serialize};
+
+/// How containers are kept apart from the machine and from each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Isolation {
+    /// Each container has a file system, process numbers and a network of its own.
+    Namespaces,
+    /// Containers are plain processes, for machines where the kernel refuses namespaces.
+    None,
+}

@@ -1,0 +1,25 @@
+//! Runs the pods of a Kubernetes API server as processes of this machine.
+//!
+//! The lower layers (`isolation`, `broker`, `container`, `network`) know nothing of Kubernetes: they make namespaces,
+//! start processes in them and connect them. The layers above turn pods into calls of these.
+//!
+//! A program that uses this crate must call [`become_helper`] as the first thing in `main`: the processes between the
+//! program and its containers are the same program, started again.
+#![cfg(target_os = "linux")]
+
+pub mod broker;
+mod channel;
+pub mod container;
+pub mod image;
+pub mod isolation;
+pub mod kubelet;
+pub mod log;
+pub mod network;
+pub mod node;
+mod pod;
+pub mod service;
+mod sys;
+mod volume;
+
+pub use container::become_helper;
+pub use pod::backoff::BackoffRules;

@@ -1,0 +1,295 @@
+//! The task of one pod: network, volumes, containers in their order, and an orderly end.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::jiff::Timestamp;
+use kube::api::{DeleteParams, Preconditions};
+use kube::{Api, ResourceExt as _};
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::containers;
+use super::context::{Context, Live, Node, Stop};
+use super::report::{report, report_once};
+use super::status::PodState;
+use crate::network::PodNetwork;
+use crate::volume::{Folders, Ready, Volumes};
+
+/// How soon another attempt is made at a network or a volume.
+const RETRY: Duration = Duration::from_secs(2);
+const LONGEST_RETRY: Duration = Duration::from_secs(30);
+/// A node that is stopped does not wait for an API server that is gone.
+const REPORT_LIMIT: Duration = Duration::from_secs(5);
+
+/// A pod that is taken care of.
+#[derive(Debug)]
+pub(crate) struct Handle {
+    wishes: watch::Sender<Arc<Pod>>,
+    /// Set when the pod has to go without waiting for the API server to say so.
+    orders: watch::Sender<Option<Stop>>,
+    live: Arc<Mutex<HashMap<String, Live>>>,
+    task: JoinHandle<()>,
+}
+
+impl Handle {
+    /// The pod has changed.
+    pub(crate) fn update(&self, pod: Arc<Pod>) {
+        self.wishes.send_replace(pod);
+    }
+
+    pub(crate) fn pod(&self) -> Arc<Pod> {
+        self.wishes.borrow().clone()
+    }
+
+    /// The container with this name, if it runs.
+    pub(crate) fn live(&self, container: &str) -> Option<Live> {
+        self.live.lock().get(container).cloned()
+    }
+
+    /// One of the containers that run, whichever.
+    pub(crate) fn any_live(&self) -> Option<Live> {
+        self.live.lock().values().next().cloned()
+    }
+
+    /// Ends the containers within `grace` and lets go of the pod: the node stops, or the pod's object is gone.
+    pub(crate) fn stop(&self, grace: Duration) {
+        give(&self.orders, Stop { deadline: Instant::now() + grace, leave: true });
+    }
+
+    /// Waits until everything of the pod is gone.
+    pub(crate) async fn finished(self) {
+        // A pod whose task has panicked has left its containers to the runtime, which kills what nobody holds.
+        let _ = self.task.await;
+    }
+}
+
+/// Takes care of a pod from now on.
+pub(crate) fn spawn(node: Arc<Node>, pod: Arc<Pod>) -> Handle {
+    let (wishes, pods) = watch::channel(pod);
+    let orders = watch::Sender::new(None);
+    let live: Arc<Mutex<HashMap<String, Live>>> = Arc::default();
+    let task = tokio::spawn(care(node, pods, orders.clone(), live.clone()));
+    Handle { wishes, orders, live, task }
+}
+
+/// Gives an order to stop, or shortens the one that was given.
+fn give(orders: &watch::Sender<Option<Stop>>, new: Stop) {
+    orders.send_if_modified(|order| {
+        let before = *order;
+        *order = Some(match before {
+            None => new,
+            Some(old) => Stop { deadline: old.deadline.min(new.deadline), leave: old.leave || new.leave },
+        });
+        *order != before
+    });
+}
+
+async fn care(
+    node: Arc<Node>,
+    pods: watch::Receiver<Arc<Pod>>,
+    orders: watch::Sender<Option<Stop>>,
+    live: Arc<Mutex<HashMap<String, Live>>>,
+) {
+    let pod = pods.borrow().clone();
+    let uid = pod.uid().unwrap_or_default();
+    let folders =
+        Folders { memory: node.folders.memory.join(&uid).join("volumes"), disk: node.folders.disk.join(&uid) };
+    let mut volumes = Volumes::new(node.client.clone(), folders, &pod);
+    let (ready, volumes_seen) = watch::channel(BTreeMap::new());
+    let mut context = Context {
+        board: watch::Sender::new(PodState::new(&pod, node.place.host_ip)),
+        pod: pods,
+        network: None,
+        volumes: volumes_seen,
+        files: node.folders.memory.join(&uid).join("files"),
+        logs: node.folders.logs.join(&uid),
+        live,
+        stop: orders.subscribe(),
+        main_ended: watch::Sender::new(false),
+        node,
+    };
+    let over = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    if !matches!(over, Some("Succeeded" | "Failed")) {
+        let obey = obey(context.pod.clone(), orders.clone());
+        let whole_life = async {
+            if set_up(&mut context, &mut volumes, &ready).await {
+                Box::pin(live_on(&context, &mut volumes, &ready, &orders)).await;
+            }
+        };
+        tokio::select! {
+            () = whole_life => {}
+            () = obey => {}
+        }
+        let _ = timeout(REPORT_LIMIT, report_once(&context)).await;
+    }
+    context.network = None;
+    volumes.remove();
+    if let Err(error) = std::fs::remove_dir_all(&context.files)
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        tracing::warn!(folder = %context.files.display(), %error, "files of a pod not removed");
+    }
+    let_go(&context).await;
+}
+
+/// Turns the wish for deletion into the order to stop. Never returns.
+async fn obey(mut pods: watch::Receiver<Arc<Pod>>, orders: watch::Sender<Option<Stop>>) {
+    loop {
+        let pod = pods.borrow_and_update().clone();
+        if pod.metadata.deletion_timestamp.is_some() {
+            let seconds = pod.metadata.deletion_grace_period_seconds.unwrap_or(30);
+            let deadline = Instant::now() + Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
+            give(&orders, Stop { deadline, leave: false });
+        }
+        if pods.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// Gives the pod its network and its volumes; false when it is stopped before.
+async fn set_up(context: &mut Context, volumes: &mut Volumes, ready: &watch::Sender<BTreeMap<String, Ready>>) -> bool {
+    let mut stop = context.stop.clone();
+    let made = async {
+        context.network = network(context).await.map(Arc::new);
+        let address = context.address();
+        context.board.send_modify(|state| state.pod_ip = address.or(Some(state.host_ip)));
+        // What is missing is told while it is waited for.
+        tokio::select! {
+            () = fill(context, volumes, ready) => {}
+            () = async { report(context).await; std::future::pending().await } => {}
+        }
+    };
+    tokio::select! {
+        () = made => true,
+        _ = async { stop.wait_for(Option::is_some).await.map(drop) } => false,
+    }
+}
+
+/// The network of the pod; none when it uses that of the machine.
+async fn network(context: &Context) -> Option<PodNetwork> {
+    let pod = context.pod();
+    if pod.spec.as_ref().is_some_and(|spec| spec.host_network == Some(true)) {
+        return None;
+    }
+    let known = pod.status.as_ref().and_then(|status| status.pod_ip.as_deref());
+    let known: Option<Ipv4Addr> = known.and_then(|address| address.parse().ok());
+    let mut delay = RETRY;
+    loop {
+        // The address of an earlier life is kept if it can be.
+        let kept = match known {
+            Some(address) => context.node.network.restore_pod(address).await.ok(),
+            None => None,
+        };
+        let made = match kept {
+            Some(network) => Ok(network),
+            None => context.node.network.add_pod().await,
+        };
+        match made {
+            Ok(network) => return Some(network),
+            Err(error) => {
+                context.warn("FailedCreatePodSandBox", format!("Failed to create pod sandbox: {error}"));
+                sleep(delay).await;
+                delay = (delay * 2).min(LONGEST_RETRY);
+            }
+        }
+    }
+}
+
+/// Fills all volumes, however long it takes.
+async fn fill(context: &Context, volumes: &mut Volumes, ready: &watch::Sender<BTreeMap<String, Ready>>) {
+    let mut delay = Duration::from_millis(500);
+    loop {
+        match volumes.refresh(&context.pod(), &context.place()).await {
+            Ok(made) => {
+                ready.send_replace(made);
+                return;
+            }
+            Err((name, error)) => {
+                let message = format!("MountVolume.SetUp failed for volume {name:?} : {error}");
+                context.warn("FailedMount", message);
+                tokio::select! {
+                    () = sleep(delay) => {}
+                    () = volumes.changed() => {}
+                }
+                delay = (delay * 2).min(LONGEST_RETRY);
+            }
+        }
+    }
+}
+
+/// Runs the containers and everything beside them; returns when all containers have ended for good.
+async fn live_on(
+    context: &Context,
+    volumes: &mut Volumes,
+    ready: &watch::Sender<BTreeMap<String, Ready>>,
+    orders: &watch::Sender<Option<Stop>>,
+) {
+    let keep_fresh = async {
+        let mut pods = context.pod.clone();
+        loop {
+            tokio::select! {
+                () = volumes.changed() => {}
+                changed = pods.changed() => if changed.is_err() { std::future::pending::<()>().await },
+            }
+            // Labels and annotations may be in volumes, too.
+            fill(context, volumes, ready).await;
+        }
+    };
+    tokio::select! {
+        () = containers::run(context) => {}
+        // When the object is gone the node learns of it, too, and gives the order to stop.
+        () = async { report(context).await; std::future::pending().await } => {}
+        () = keep_fresh => {}
+        () = deadline(context, orders) => {}
+    }
+}
+
+/// Waits for `activeDeadlineSeconds`, which fails the pod and stops it. Never returns.
+async fn deadline(context: &Context, orders: &watch::Sender<Option<Stop>>) {
+    let pod = context.pod();
+    let seconds = pod.spec.as_ref().and_then(|spec| spec.active_deadline_seconds);
+    if let Some(seconds) = seconds.and_then(|seconds| u64::try_from(seconds).ok()) {
+        let begun = context.board.borrow().started;
+        let passed = Duration::try_from(Timestamp::now().duration_since(begun)).unwrap_or_default();
+        sleep(Duration::from_secs(seconds).saturating_sub(passed)).await;
+        let message = "Pod was active on the node longer than the specified deadline".to_owned();
+        context.note("DeadlineExceeded", message.clone());
+        context.board.send_modify(|state| state.failure = Some(("DeadlineExceeded".to_owned(), message)));
+        give(orders, Stop { deadline: context.grace(), leave: false });
+    }
+    std::future::pending::<()>().await;
+}
+
+/// Everything of the pod is gone. Its object follows as soon as it may.
+async fn let_go(context: &Context) {
+    let mut pods = context.pod.clone();
+    let mut stop = context.stop.clone();
+    loop {
+        let pod = pods.borrow_and_update().clone();
+        if pod.metadata.deletion_timestamp.is_some() {
+            let api: Api<Pod> = Api::namespaced(context.node.client.clone(), &pod.namespace().unwrap_or_default());
+            let precondition = Preconditions { uid: pod.uid(), resource_version: None };
+            let parameters = DeleteParams::default().grace_period(0).preconditions(precondition);
+            match api.delete(&pod.name_any(), &parameters).await {
+                Ok(_) => return,
+                Err(kube::Error::Api(answer)) if matches!(answer.code, 404 | 409) => return,
+                Err(error) => tracing::debug!(pod = pod.name_any(), %error, "pod not removed"),
+            }
+        }
+        if stop.borrow_and_update().is_some_and(|order| order.leave) {
+            return;
+        }
+        tokio::select! {
+            changed = pods.changed() => if changed.is_err() { return },
+            changed = stop.changed() => if changed.is_err() { return },
+            () = sleep(RETRY), if pod.metadata.deletion_timestamp.is_some() => {}
+        }
+    }
+}

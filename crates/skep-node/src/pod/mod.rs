@@ -1,0 +1,28 @@
+//! Pods: from what the API server wants to processes, and from processes to the status that it gets.
+//!
+//! Every pod has a task (`actor`) that gives it a network and volumes, starts a driver (`drive`) for each container in
+//! the right order, and reports what all of them say. Decisions are pure functions (`status`, `backoff`, `probe::verdict`,
+//! `environment`); everything that waits can be cancelled.
+
+mod actor;
+pub(crate) mod backoff;
+mod containers;
+mod context;
+mod drive;
+mod environment;
+pub(crate) mod expand;
+pub(crate) mod field;
+mod files;
+mod hook;
+mod prepare;
+mod probe;
+mod probing;
+mod report;
+mod run;
+mod state;
+mod status;
+mod streams;
+
+pub(crate) use actor::{Handle, spawn};
+pub(crate) use context::{Live, Node, NodeFolders, wish};
+pub(crate) use streams::{Attachment, Streams};

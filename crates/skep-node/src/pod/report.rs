@@ -1,0 +1,171 @@
+//! Tells the API server how a pod is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{Pod, PodCondition, PodStatus};
+use kube::api::{Patch, PatchParams};
+use kube::{Api, ResourceExt as _};
+use serde_json::{Value, json};
+
+use super::context::Context;
+use super::status::status;
+
+const RETRY: Duration = Duration::from_millis(500);
+
+/// Reports every change of the board until the pod's object is gone.
+pub(super) async fn report(context: &Context) {
+    let mut board = context.board.subscribe();
+    let mut pods = context.pod.clone();
+    loop {
+        let pod = pods.borrow_and_update().clone();
+        let state = board.borrow_and_update().clone();
+        match send(context, &pod, &status(&pod, &state)).await {
+            Ok(()) => {}
+            Err(kube::Error::Api(answer)) if answer.code == 404 => return,
+            Err(error) => {
+                tracing::debug!(pod = pod.name_any(), %error, "status not reported");
+                tokio::time::sleep(RETRY).await;
+                continue;
+            }
+        }
+        tokio::select! {
+            changed = board.changed() => if changed.is_err() { return },
+            changed = pods.changed() => if changed.is_err() { return },
+        }
+    }
+}
+
+/// Reports the state once, and does not rest before the server has it, or the pod is gone.
+pub(super) async fn report_once(context: &Context) {
+    loop {
+        let pod = context.pod();
+        let state = context.board.borrow().clone();
+        match send(context, &pod, &status(&pod, &state)).await {
+            Ok(()) => return,
+            Err(kube::Error::Api(answer)) if answer.code == 404 || answer.code == 409 => return,
+            Err(error) => {
+                tracing::debug!(pod = pod.name_any(), %error, "status not reported");
+                tokio::time::sleep(RETRY).await;
+            }
+        }
+    }
+}
+
+async fn send(context: &Context, pod: &Arc<Pod>, wanted: &PodStatus) -> Result<(), kube::Error> {
+    let known = pod.status.clone().unwrap_or_default();
+    let Some(change) = difference(&known, wanted) else { return Ok(()) };
+    let api: Api<Pod> = Api::namespaced(context.node.client.clone(), &pod.namespace().unwrap_or_default());
+    // A pod of the same name may have taken its place.
+    let patch = json!({"metadata": {"uid": pod.uid()}, "status": change});
+    api.patch_status(&pod.name_any(), &PatchParams::default(), &Patch::Strategic(&patch)).await?;
+    Ok(())
+}
+
+/// The members of the status that have to change, as a strategic merge patch.
+fn difference(known: &PodStatus, wanted: &PodStatus) -> Option<Value> {
+    let mut change = serde_json::Map::new();
+    let (Ok(Value::Object(before)), Ok(Value::Object(after))) =
+        (serde_json::to_value(known), serde_json::to_value(wanted))
+    else {
+        return None;
+    };
+    for name in ["phase", "hostIP", "podIP", "startTime", "observedGeneration", "reason", "message"] {
+        let after = after.get(name);
+        if before.get(name) != after {
+            change.insert(name.to_owned(), after.cloned().unwrap_or(Value::Null));
+        }
+    }
+    for name in ["containerStatuses", "initContainerStatuses"] {
+        if let Some(after) = after.get(name)
+            && before.get(name).map(comparable) != Some(comparable(after))
+        {
+            change.insert(name.to_owned(), after.clone());
+        }
+    }
+    for name in ["hostIPs", "podIPs"] {
+        if let Some(after) = after.get(name)
+            && before.get(name) != Some(after)
+        {
+            // Otherwise the addresses of an earlier life would be kept beside the new ones.
+            let mut list = after.as_array().cloned().unwrap_or_default();
+            list.push(json!({"$patch": "replace"}));
+            change.insert(name.to_owned(), Value::Array(list));
+        }
+    }
+    let conditions = wanted.conditions.iter().flatten().filter(|wanted| {
+        let known = known.conditions.iter().flatten().find(|known| known.type_ == wanted.type_);
+        known.is_none_or(|known| !same(known, wanted))
+    });
+    let conditions: Vec<Value> = conditions.filter_map(|condition| serde_json::to_value(condition).ok()).collect();
+    if !conditions.is_empty() {
+        change.insert("conditions".to_owned(), Value::Array(conditions));
+    }
+    (!change.is_empty()).then_some(Value::Object(change))
+}
+
+fn same(known: &PodCondition, wanted: &PodCondition) -> bool {
+    let filled = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+    known.status == wanted.status
+        && filled(&known.reason) == filled(&wanted.reason)
+        && filled(&known.message) == filled(&wanted.message)
+        && known.observed_generation == wanted.observed_generation
+}
+
+/// Container statuses without what the API server adds on its own.
+fn comparable(statuses: &Value) -> Value {
+    let mut statuses = statuses.clone();
+    for status in statuses.as_array_mut().into_iter().flatten() {
+        if let Some(status) = status.as_object_mut() {
+            status.retain(|name, value| {
+                let known = matches!(
+                    name.as_str(),
+                    "name"
+                        | "image"
+                        | "imageID"
+                        | "containerID"
+                        | "ready"
+                        | "started"
+                        | "restartCount"
+                        | "state"
+                        | "lastState"
+                );
+                let empty = value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty);
+                known && !empty
+            });
+        }
+    }
+    statuses
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(value: Value) -> PodStatus {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn only_what_changed_is_sent() {
+        let known = status(json!({"phase": "Pending", "podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}],
+            "qosClass": "BestEffort", "conditions": [
+                {"type": "Ready", "status": "False", "lastTransitionTime": "2020-01-01T00:00:00Z"},
+                {"type": "Foreign", "status": "True"}],
+            "containerStatuses": [{"name": "c", "image": "i", "imageID": "", "ready": false, "restartCount": 0,
+                "lastState": {}, "state": {"waiting": {"reason": "ContainerCreating"}}, "volumeMounts": []}]}));
+        let mut wanted = known.clone();
+        wanted.conditions.as_mut().unwrap().pop();
+        wanted.container_statuses.as_mut().unwrap()[0].volume_mounts = None;
+        assert_eq!(difference(&known, &wanted), None, "nothing of ours changed");
+        wanted.phase = Some("Running".into());
+        wanted.conditions.as_mut().unwrap()[0].status = "True".into();
+        wanted.pod_ips = serde_json::from_value(json!([{"ip": "10.0.0.2"}])).unwrap();
+        let change = difference(&known, &wanted).unwrap();
+        assert_eq!(
+            change,
+            json!({"phase": "Running", "podIPs": [{"ip": "10.0.0.2"}, {"$patch": "replace"}], "conditions": [
+                {"type": "Ready", "status": "True", "lastTransitionTime": "2020-01-01T00:00:00Z"}]})
+        );
+    }
+}

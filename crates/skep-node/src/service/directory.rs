@@ -1,0 +1,185 @@
+//! All services and what is behind them, as one picture that is replaced whole.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
+use kube::ResourceExt as _;
+
+const OWNER_LABEL: &str = "kubernetes.io/service-name";
+/// How long a client stays with its server when nothing else is said.
+const USUAL_AFFINITY: Duration = Duration::from_hours(3);
+
+/// The namespace and name of a service.
+pub(crate) type ServiceKey = (String, String);
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Directory {
+    pub(crate) services: BTreeMap<ServiceKey, Entry>,
+}
+
+/// One service.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// Empty when the service has no address of its own.
+    pub(crate) address: Option<IpAddr>,
+    pub(crate) is_balancer: bool,
+    /// A name elsewhere that this one stands for.
+    pub(crate) external_name: Option<String>,
+    pub(crate) affinity: Option<Duration>,
+    pub(crate) ports: Vec<Port>,
+    /// Who can be asked by name.
+    pub(crate) hosts: BTreeSet<Host>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Port {
+    pub(crate) name: Option<String>,
+    pub(crate) protocol: String,
+    pub(crate) number: u16,
+    /// Where it is on the node itself.
+    pub(crate) on_node: Option<u16>,
+    /// Where ready servers are.
+    pub(crate) backends: Vec<SocketAddr>,
+}
+
+/// A pod behind a service, as far as names go.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Host {
+    pub(crate) address: IpAddr,
+    pub(crate) name: Option<String>,
+}
+
+impl Directory {
+    pub(crate) fn new<'a>(
+        services: impl IntoIterator<Item = &'a Service>,
+        slices: impl IntoIterator<Item = &'a EndpointSlice>,
+    ) -> Self {
+        let mut of_service: BTreeMap<ServiceKey, Vec<&EndpointSlice>> = BTreeMap::new();
+        for slice in slices {
+            let Some(owner) = slice.labels().get(OWNER_LABEL) else { continue };
+            of_service.entry((slice.namespace().unwrap_or_default(), owner.clone())).or_default().push(slice);
+        }
+        let entry = |service: &Service| {
+            let key = (service.namespace().unwrap_or_default(), service.name_any());
+            let slices = of_service.get(&key).map(Vec::as_slice).unwrap_or_default();
+            (key, Entry::new(service, slices))
+        };
+        Self { services: services.into_iter().map(entry).collect() }
+    }
+}
+
+impl Entry {
+    fn new(service: &Service, slices: &[&EndpointSlice]) -> Self {
+        let spec = service.spec.clone().unwrap_or_default();
+        let early = spec.publish_not_ready_addresses == Some(true);
+        let type_ = spec.type_.as_deref().unwrap_or("ClusterIP");
+        let client = spec.session_affinity_config.and_then(|config| config.client_ip);
+        let affinity = client.and_then(|client| client.timeout_seconds).and_then(|seconds| u64::try_from(seconds).ok());
+        let ports = spec.ports.iter().flatten().filter_map(|port| {
+            let name = port.name.clone().filter(|name| !name.is_empty());
+            let protocol = port.protocol.clone().unwrap_or_else(|| "TCP".to_owned());
+            Some(Port {
+                number: u16::try_from(port.port).ok()?,
+                on_node: port.node_port.and_then(|port| u16::try_from(port).ok()).filter(|port| *port > 0),
+                backends: backends(slices, name.as_deref(), &protocol, early),
+                name,
+                protocol,
+            })
+        });
+        let endpoints = slices
+            .iter()
+            .flat_map(|slice| slice.endpoints.iter().flatten())
+            .filter(|endpoint| early || is_ready(endpoint));
+        let hosts = endpoints.flat_map(|endpoint| {
+            let name = endpoint.hostname.clone().filter(|name| !name.is_empty());
+            let addresses = endpoint.addresses.iter().filter_map(|address| address.parse().ok());
+            addresses.map(move |address| Host { address, name: name.clone() }).collect::<Vec<_>>()
+        });
+        Self {
+            address: spec.cluster_ip.as_deref().and_then(|address| address.parse().ok()),
+            is_balancer: type_ == "LoadBalancer",
+            external_name: spec.external_name.filter(|_| type_ == "ExternalName"),
+            affinity: (spec.session_affinity.as_deref() == Some("ClientIP"))
+                .then(|| affinity.map_or(USUAL_AFFINITY, Duration::from_secs)),
+            ports: ports.collect(),
+            hosts: hosts.collect(),
+        }
+    }
+}
+
+fn backends(slices: &[&EndpointSlice], name: Option<&str>, protocol: &str, early: bool) -> Vec<SocketAddr> {
+    let mut found = BTreeSet::new();
+    for slice in slices {
+        let ports = slice.ports.iter().flatten().filter(|port| {
+            port.name.as_deref().filter(|name| !name.is_empty()) == name
+                && port.protocol.as_deref().unwrap_or("TCP") == protocol
+        });
+        for port in ports.filter_map(|port| port.port.and_then(|port| u16::try_from(port).ok())) {
+            for endpoint in slice.endpoints.iter().flatten().filter(|endpoint| early || is_ready(endpoint)) {
+                let addresses = endpoint.addresses.iter().filter_map(|address| address.parse::<IpAddr>().ok());
+                found.extend(addresses.map(|address| SocketAddr::new(address, port)));
+            }
+        }
+    }
+    found.into_iter().collect()
+}
+
+fn is_ready(endpoint: &Endpoint) -> bool {
+    endpoint.conditions.as_ref().is_none_or(|conditions| conditions.ready != Some(false))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    pub(crate) fn directory(services: Value, slices: Value) -> Directory {
+        let services: Vec<Service> = serde_json::from_value(services).unwrap();
+        let slices: Vec<EndpointSlice> = serde_json::from_value(slices).unwrap();
+        Directory::new(&services, &slices)
+    }
+
+    #[test]
+    fn ready_endpoints_are_behind_a_service() {
+        let service = json!({"metadata": {"namespace": "n", "name": "s"}, "spec": {"type": "NodePort",
+            "clusterIP": "10.96.0.9", "sessionAffinity": "ClientIP",
+            "ports": [{"name": "web", "port": 80, "nodePort": 30080}, {"name": "admin", "port": 81}]}});
+        let slice = json!({"metadata": {"namespace": "n", "name": "s-1", "labels": {OWNER_LABEL: "s"}},
+            "addressType": "IPv4", "ports": [{"name": "web", "port": 8080}, {"name": "admin", "port": 8081}],
+            "endpoints": [
+                {"addresses": ["10.244.0.3"], "conditions": {"ready": true}, "hostname": "a"},
+                {"addresses": ["10.244.0.2"], "conditions": {}},
+                {"addresses": ["10.244.0.4"], "conditions": {"ready": false}}]});
+        let foreign = json!({"metadata": {"namespace": "other", "name": "s-2", "labels": {OWNER_LABEL: "s"}},
+            "addressType": "IPv4", "ports": [{"name": "web", "port": 1}], "endpoints": [{"addresses": ["10.244.9.9"]}]});
+        let directory = directory(json!([service]), json!([slice, foreign]));
+        let entry = &directory.services[&("n".to_owned(), "s".to_owned())];
+        let at = |text: &str| text.parse::<SocketAddr>().unwrap();
+        assert_eq!(entry.ports[0].backends, [at("10.244.0.2:8080"), at("10.244.0.3:8080")]);
+        assert_eq!(entry.ports[1].backends, [at("10.244.0.2:8081"), at("10.244.0.3:8081")]);
+        assert_eq!(entry.ports[0].on_node, Some(30080));
+        assert_eq!(entry.affinity, Some(USUAL_AFFINITY));
+        let names: Vec<_> = entry.hosts.iter().map(|host| host.name.as_deref()).collect();
+        assert_eq!(names, [None, Some("a")]);
+    }
+
+    #[test]
+    fn services_without_an_address() {
+        let services = json!([
+            {"metadata": {"namespace": "n", "name": "headless"}, "spec": {"clusterIP": "None",
+                "publishNotReadyAddresses": true, "ports": [{"port": 80}]}},
+            {"metadata": {"namespace": "n", "name": "far"}, "spec": {"type": "ExternalName", "externalName": "x.org"}}]);
+        let slice = json!({"metadata": {"namespace": "n", "name": "h", "labels": {OWNER_LABEL: "headless"}},
+            "addressType": "IPv4", "ports": [{"port": 80}],
+            "endpoints": [{"addresses": ["10.244.0.4"], "conditions": {"ready": false}}]});
+        let directory = directory(services, json!([slice]));
+        let headless = &directory.services[&("n".to_owned(), "headless".to_owned())];
+        assert_eq!((headless.address, headless.hosts.len()), (None, 1));
+        let far = &directory.services[&("n".to_owned(), "far".to_owned())];
+        assert_eq!(far.external_name.as_deref(), Some("x.org"));
+    }
+}

@@ -1,0 +1,223 @@
+//! The name server of the pods.
+//!
+//! It knows the cluster. Names of the rest of the world go to the name servers that the machine uses, where pods can
+//! reach the world at all; otherwise they fail at once.
+
+mod answer;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hickory_proto::op::{Message, MessageType, Metadata, OpCode, ResponseCode};
+use hickory_proto::rr::rdata::SOA;
+use hickory_proto::rr::{Name, RData, Record};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::sync::{Semaphore, watch};
+use tokio::time::timeout;
+
+use super::directory::Directory;
+use answer::{Answer, LIFE, answer};
+
+/// What fits into a message without a further word between the two sides.
+const SMALLEST: u16 = 512;
+const LARGEST: u16 = 4_096;
+/// How many questions are worked on at a time; more are not read.
+const AT_ONCE: usize = 256;
+const FORWARD_LIMIT: Duration = Duration::from_secs(4);
+const IDLE_LIMIT: Duration = Duration::from_secs(10);
+
+/// A name server that is bound to its address.
+#[derive(Debug)]
+pub(crate) struct NameServer {
+    udp: Arc<UdpSocket>,
+    tcp: TcpListener,
+    known: Arc<Known>,
+}
+
+#[derive(Debug)]
+struct Known {
+    directory: watch::Receiver<Directory>,
+    forward: Option<SocketAddr>,
+}
+
+impl NameServer {
+    pub(crate) async fn bind(
+        address: SocketAddr,
+        directory: watch::Receiver<Directory>,
+        forward: Option<SocketAddr>,
+    ) -> io::Result<Self> {
+        let udp = Arc::new(UdpSocket::bind(address).await?);
+        // Port 0 is for tests: both sockets have the same one.
+        let tcp = TcpListener::bind(udp.local_addr()?).await?;
+        Ok(Self { udp, tcp, known: Arc::new(Known { directory, forward }) })
+    }
+
+    #[cfg(test)]
+    fn address(&self) -> SocketAddr {
+        self.udp.local_addr().unwrap()
+    }
+
+    /// Answers for ever.
+    pub(crate) async fn serve(self) {
+        let room = Arc::new(Semaphore::new(AT_ONCE));
+        tokio::join!(packets(self.udp, self.known.clone(), room.clone()), streams(self.tcp, self.known, room));
+    }
+}
+
+async fn packets(socket: Arc<UdpSocket>, known: Arc<Known>, room: Arc<Semaphore>) {
+    let mut buffer = vec![0; usize::from(LARGEST)];
+    loop {
+        let Ok(permit) = room.clone().acquire_owned().await else { return };
+        let Ok((length, client)) = socket.recv_from(&mut buffer).await else { continue };
+        let question = buffer[..length].to_vec();
+        let (socket, known) = (socket.clone(), known.clone());
+        tokio::spawn(async move {
+            if let Some(answer) = known.answer(&question, true).await {
+                // A client that has gone away does not need it.
+                let _ = socket.send_to(&answer, client).await;
+            }
+            drop(permit);
+        });
+    }
+}
+
+async fn streams(listener: TcpListener, known: Arc<Known>, room: Arc<Semaphore>) {
+    loop {
+        let Ok(permit) = room.clone().acquire_owned().await else { return };
+        let Ok((stream, _)) = listener.accept().await else { continue };
+        let known = known.clone();
+        tokio::spawn(async move {
+            // However the conversation ends, it is over.
+            let _ = converse(stream, &known).await;
+            drop(permit);
+        });
+    }
+}
+
+async fn converse(mut stream: TcpStream, known: &Known) -> io::Result<()> {
+    loop {
+        let Ok(length) = timeout(IDLE_LIMIT, stream.read_u16()).await? else { return Ok(()) };
+        let mut question = vec![0; usize::from(length)];
+        timeout(IDLE_LIMIT, stream.read_exact(&mut question)).await??;
+        let Some(answer) = known.answer(&question, false).await else { return Ok(()) };
+        let Ok(length) = u16::try_from(answer.len()) else { return Ok(()) };
+        stream.write_u16(length).await?;
+        stream.write_all(&answer).await?;
+    }
+}
+
+impl Known {
+    /// The answer to a message; none to something that is not a question.
+    async fn answer(&self, bytes: &[u8], packet: bool) -> Option<Vec<u8>> {
+        let question = Message::from_vec(bytes).ok()?;
+        if question.metadata.message_type != MessageType::Query {
+            return None;
+        }
+        let mut message = Message::new(question.metadata.id, MessageType::Response, question.metadata.op_code);
+        message.metadata = Metadata::response_from_request(&question.metadata);
+        message.metadata.authoritative = true;
+        message.metadata.recursion_available = self.forward.is_some();
+        message.add_queries(question.queries.iter().cloned());
+        if question.metadata.op_code != OpCode::Query || question.queries.len() != 1 {
+            message.metadata.response_code = ResponseCode::NotImp;
+            return message.to_vec().ok();
+        }
+        let query = &question.queries[0];
+        let found = answer(&self.directory.borrow(), query.name(), query.query_type());
+        match found {
+            Answer::Records(records) if records.is_empty() => drop(message.add_authority(authority())),
+            Answer::Records(records) => drop(message.add_answers(records)),
+            Answer::NoName => {
+                message.metadata.response_code = ResponseCode::NXDomain;
+                message.add_authority(authority());
+            }
+            Answer::Elsewhere => match self.forward {
+                Some(server) => return self.forwarded(server, bytes, message).await,
+                None => message.metadata.response_code = ResponseCode::NXDomain,
+            },
+        }
+        let answer = message.to_vec().ok()?;
+        let room = question.max_payload().clamp(SMALLEST, LARGEST);
+        if packet && answer.len() > usize::from(room) { message.truncate().to_vec().ok() } else { Some(answer) }
+    }
+
+    async fn forwarded(&self, server: SocketAddr, question: &[u8], mut message: Message) -> Option<Vec<u8>> {
+        let exchange = async {
+            let any = if server.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+            let socket = UdpSocket::bind(any).await?;
+            socket.connect(server).await?;
+            socket.send(question).await?;
+            let mut buffer = vec![0; usize::from(LARGEST)];
+            let length = socket.recv(&mut buffer).await?;
+            buffer.truncate(length);
+            io::Result::Ok(buffer)
+        };
+        if let Ok(Ok(answer)) = timeout(FORWARD_LIMIT, exchange).await {
+            return Some(answer);
+        }
+        message.metadata.response_code = ResponseCode::ServFail;
+        message.to_vec().ok()
+    }
+}
+
+/// Says for how long a missing name may be taken for missing.
+fn authority() -> Record {
+    let domain = Name::from_labels(answer::DOMAIN.map(str::as_bytes)).unwrap_or_default();
+    let name = |label: &str| domain.prepend_label(label).unwrap_or_else(|_| domain.clone());
+    let soa = SOA::new(name("ns"), name("hostmaster"), 1, 7_200, 1_800, 86_400, LIFE);
+    Record::from_rdata(domain.clone(), LIFE, RData::SOA(soa))
+}
+
+#[cfg(test)]
+mod tests {
+    use hickory_proto::op::Query;
+    use hickory_proto::rr::RecordType;
+    use serde_json::json;
+
+    use super::*;
+    use crate::service::directory::tests::directory;
+
+    async fn exchange(server: SocketAddr, name: &str) -> Message {
+        let mut question = Message::new(7, MessageType::Query, OpCode::Query);
+        question.add_query(Query::query(Name::from_ascii(name).unwrap(), RecordType::A));
+        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        socket.send_to(&question.to_vec().unwrap(), server).await.unwrap();
+        let mut buffer = [0; 4096];
+        let length = timeout(Duration::from_secs(5), socket.recv(&mut buffer)).await.unwrap().unwrap();
+        Message::from_vec(&buffer[..length]).unwrap()
+    }
+
+    #[tokio::test]
+    async fn names_follow_changes() {
+        let service =
+            |address: &str| json!([{"metadata": {"namespace": "n", "name": "s"}, "spec": {"clusterIP": address}}]);
+        let (sender, receiver) = watch::channel(directory(json!([]), json!([])));
+        let server = NameServer::bind("127.0.0.1:0".parse().unwrap(), receiver, None).await.unwrap();
+        let address = server.address();
+        let task = tokio::spawn(server.serve());
+        let name = "s.n.svc.cluster.local.";
+        assert_eq!(exchange(address, name).await.metadata.response_code, ResponseCode::NXDomain);
+        sender.send_replace(directory(service("10.96.0.9"), json!([])));
+        let found = exchange(address, name).await;
+        assert_eq!((found.metadata.id, found.answers[0].data.to_string()), (7, "10.96.0.9".to_owned()));
+        // Nothing of the outside world is known, and that is said at once.
+        assert_eq!(exchange(address, "example.org.").await.metadata.response_code, ResponseCode::NXDomain);
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let mut question = Message::new(9, MessageType::Query, OpCode::Query);
+        question.add_query(Query::query(Name::from_ascii(name).unwrap(), RecordType::A));
+        let bytes = question.to_vec().unwrap();
+        stream.write_u16(u16::try_from(bytes.len()).unwrap()).await.unwrap();
+        stream.write_all(&bytes).await.unwrap();
+        let mut answer = vec![0; usize::from(stream.read_u16().await.unwrap())];
+        stream.read_exact(&mut answer).await.unwrap();
+        assert_eq!(Message::from_vec(&answer).unwrap().answers.len(), 1);
+        // What is not a question gets no answer, and does no harm.
+        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        socket.send_to(b"\xff\xff garbage", address).await.unwrap();
+        assert_eq!(exchange(address, name).await.answers.len(), 1);
+        task.abort();
+    }
+}

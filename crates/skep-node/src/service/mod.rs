@@ -1,0 +1,111 @@
+//! Services: their addresses, their names, and the way to the pods behind them.
+
+mod balance;
+mod directory;
+mod dns;
+mod proxy;
+
+use std::collections::BTreeSet;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+
+use futures::StreamExt as _;
+use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::api::{Patch, PatchParams};
+use kube::runtime::{WatchStreamExt as _, reflector, watcher};
+use kube::{Api, Client, ResourceExt as _};
+use serde_json::json;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::broker::Broker;
+use directory::Directory;
+use dns::NameServer;
+use proxy::Proxy;
+
+/// What the services of a node need to know.
+pub struct ServiceConfig {
+    pub client: Client,
+    pub broker: Broker,
+    /// The address of the node on the network of the pods.
+    pub node: Ipv4Addr,
+    /// Where the name server listens.
+    pub dns: Option<SocketAddr>,
+    /// Whom it asks about the rest of the world, where pods can reach it.
+    pub forward: Option<SocketAddr>,
+}
+
+impl std::fmt::Debug for ServiceConfig {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("ServiceConfig").field("node", &self.node).finish_non_exhaustive()
+    }
+}
+
+/// Services that are served. Dropping it closes all of them.
+#[derive(Debug)]
+pub struct Services {
+    _tasks: JoinSet<()>,
+}
+
+impl Services {
+    /// Follows the API server and serves what it says.
+    pub async fn start(config: ServiceConfig) -> io::Result<Self> {
+        let mut tasks = JoinSet::new();
+        let (sender, directory) = watch::channel(Directory::default());
+        if let Some(address) = config.dns {
+            let server = NameServer::bind(address, directory, config.forward).await?;
+            tasks.spawn(server.serve());
+        }
+        tasks.spawn(follow(config, sender));
+        Ok(Self { _tasks: tasks })
+    }
+}
+
+async fn follow(config: ServiceConfig, sender: watch::Sender<Directory>) {
+    let (services, services_writer) = reflector::store::<Service>();
+    let (slices, slices_writer) = reflector::store::<EndpointSlice>();
+    let watched = watcher(Api::<Service>::all(config.client.clone()), watcher::Config::default());
+    let services_changed = reflector(services_writer, watched.default_backoff()).map(drop);
+    let watched = watcher(Api::<EndpointSlice>::all(config.client.clone()), watcher::Config::default());
+    let slices_changed = reflector(slices_writer, watched.default_backoff()).map(drop);
+    let news = futures::stream::select(services_changed.boxed(), slices_changed.boxed());
+    // Many changes that come together are one.
+    let mut news = news.ready_chunks(1_000);
+    let mut proxy = Proxy::new(config.broker.clone(), config.node);
+    let mut balancers = BTreeSet::new();
+    while news.next().await.is_some() {
+        let (services, slices) = (services.state(), slices.state());
+        let services: Vec<&Service> = services.iter().map(AsRef::as_ref).collect();
+        let directory = Directory::new(services.iter().copied(), slices.iter().map(AsRef::as_ref));
+        let changed = sender.send_if_modified(|known| {
+            let changed = *known != directory;
+            *known = directory.clone();
+            changed
+        });
+        if changed {
+            proxy.update(&directory).await;
+        }
+        announce(&config.client, &services, &mut balancers).await;
+    }
+}
+
+/// A balancer is on the machine's own loopback address; its status says so.
+async fn announce(client: &Client, services: &[&Service], announced: &mut BTreeSet<String>) {
+    for service in services {
+        let spec = service.spec.as_ref();
+        let is_balancer = spec.and_then(|spec| spec.type_.as_deref()) == Some("LoadBalancer");
+        let ingress = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
+        let has_address = ingress.and_then(|balancer| balancer.ingress.as_ref()).is_some_and(|list| !list.is_empty());
+        let uid = service.uid().unwrap_or_default();
+        if !is_balancer || has_address || announced.contains(&uid) {
+            continue;
+        }
+        let api: Api<Service> = Api::namespaced(client.clone(), &service.namespace().unwrap_or_default());
+        let status = json!({"status": {"loadBalancer": {"ingress": [{"ip": Ipv4Addr::LOCALHOST, "ipMode": "Proxy"}]}}});
+        match api.patch_status(&service.name_any(), &PatchParams::default(), &Patch::Merge(&status)).await {
+            Ok(_) => drop(announced.insert(uid)),
+            Err(error) => tracing::debug!(service = service.name_any(), %error, "address not announced"),
+        }
+    }
+}

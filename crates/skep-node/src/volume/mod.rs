@@ -1,0 +1,333 @@
+//! The volumes of a pod, as folders outside of it.
+
+mod atomic;
+mod content;
+mod mounts;
+mod token;
+mod watched;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use futures::future::{BoxFuture, FutureExt as _, select_all};
+use k8s_openapi::api::core::v1::{
+    ConfigMap, ConfigMapProjection, ConfigMapVolumeSource, DownwardAPIProjection, HostPathVolumeSource,
+    PersistentVolume, PersistentVolumeClaim, Pod, Secret, SecretProjection, SecretVolumeSource, Volume,
+};
+use kube::{Api, Client, ResourceExt as _};
+use tokio::time::Instant;
+
+use crate::pod::field::Place;
+use atomic::{FileContent, Files};
+use content::{ContentError, mode_of};
+pub(crate) use mounts::{MountError, mounts};
+use token::Token;
+use watched::Watched;
+
+const USUAL_MODE: u32 = 0o644;
+
+/// Where volumes are kept.
+#[derive(Clone, Debug)]
+pub(crate) struct Folders {
+    /// In memory: content of ConfigMaps, Secrets and tokens, which must not get onto a disk.
+    pub(crate) memory: PathBuf,
+    /// On disk: scratch space.
+    pub(crate) disk: PathBuf,
+}
+
+/// Why a volume cannot be had yet.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum VolumeError {
+    #[error(transparent)]
+    Content(#[from] ContentError),
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    #[error("failed to fetch token: {}", told(.0))]
+    Token(#[source] Box<kube::Error>),
+    #[error("{}", told(.0))]
+    Api(#[source] Box<kube::Error>),
+    #[error("persistentvolumeclaim {0:?} is not bound")]
+    Unbound(String),
+    #[error("hostPath type check failed: {path} is not a {wanted}")]
+    HostPath { path: String, wanted: String },
+    #[error(
+        "volumes of this kind are not supported by this node: use configMap, secret, projected, downwardAPI, emptyDir, \
+         hostPath or persistentVolumeClaim"
+    )]
+    Unsupported,
+}
+
+/// The server's own words.
+fn told(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => status.message.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// All volumes of one pod.
+pub(crate) struct Volumes {
+    client: Client,
+    folders: Folders,
+    contents: BTreeMap<String, Content>,
+}
+
+#[derive(Debug)]
+enum Content {
+    Scratch,
+    Host(HostPathVolumeSource),
+    Claim { name: String, read_only: bool },
+    Parts { mode: u32, parts: Vec<Part> },
+    Unsupported,
+}
+
+/// One source of files.
+#[derive(Debug)]
+enum Part {
+    ConfigMap(Watched<ConfigMap>, ConfigMapProjection),
+    Secret(Watched<Secret>, SecretProjection),
+    Downward(DownwardAPIProjection),
+    Token(Token),
+    Unsupported,
+}
+
+/// A volume that is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Ready {
+    pub(crate) path: PathBuf,
+    /// Files that must not be written through any mount.
+    pub(crate) read_only: bool,
+    /// Whether parts of it may be made on demand.
+    pub(crate) grows: bool,
+}
+
+impl Volumes {
+    pub(crate) fn new(client: Client, folders: Folders, pod: &Pod) -> Self {
+        let namespace = pod.namespace().unwrap_or_default();
+        let volumes = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
+        let volumes = volumes.map(|volume| (volume.name.clone(), content_of(&client, &namespace, volume))).collect();
+        Self { client, folders, contents: volumes }
+    }
+
+    /// Brings every volume up to date. The first that cannot be had is named.
+    pub(crate) async fn refresh(
+        &mut self,
+        pod: &Pod,
+        place: &Place,
+    ) -> Result<BTreeMap<String, Ready>, (String, VolumeError)> {
+        let mut ready = BTreeMap::new();
+        for (name, content) in &mut self.contents {
+            let made = make(&self.client, &self.folders, name, content, pod, place).await;
+            ready.insert(name.clone(), made.map_err(|error| (name.clone(), error))?);
+        }
+        Ok(ready)
+    }
+
+    /// Waits until a volume is out of date.
+    pub(crate) async fn changed(&mut self) {
+        let mut changes: Vec<BoxFuture<'_, ()>> = Vec::new();
+        for content in self.contents.values_mut() {
+            let Content::Parts { parts, .. } = content else { continue };
+            for part in parts {
+                match part {
+                    Part::ConfigMap(watched, _) => changes.push(watched.changed().boxed()),
+                    Part::Secret(watched, _) => changes.push(watched.changed().boxed()),
+                    // A renewal that has just failed is not tried again at once.
+                    Part::Token(token) => {
+                        let soonest = Instant::now() + std::time::Duration::from_secs(10);
+                        changes.push(tokio::time::sleep_until(token.renewal().max(soonest)).boxed());
+                    }
+                    Part::Downward(_) | Part::Unsupported => {}
+                }
+            }
+        }
+        if changes.is_empty() {
+            std::future::pending::<()>().await;
+        }
+        select_all(changes).await;
+    }
+
+    /// Removes everything that belongs to the pod alone.
+    pub(crate) fn remove(&self) {
+        for folder in [&self.folders.memory, &self.folders.disk] {
+            if let Err(error) = fs::remove_dir_all(folder)
+                && error.kind() != std::io::ErrorKind::NotFound
+            {
+                tracing::warn!(folder = %folder.display(), %error, "volumes not removed");
+            }
+        }
+    }
+}
+
+fn content_of(client: &Client, namespace: &str, volume: &Volume) -> Content {
+    if volume.empty_dir.is_some() {
+        return Content::Scratch;
+    }
+    if let Some(source) = &volume.host_path {
+        return Content::Host(source.clone());
+    }
+    if let Some(claim) = &volume.persistent_volume_claim {
+        return Content::Claim { name: claim.claim_name.clone(), read_only: claim.read_only == Some(true) };
+    }
+    if let Some(source) = &volume.config_map {
+        let ConfigMapVolumeSource { default_mode, items, name, optional } = source.clone();
+        let projection = ConfigMapProjection { items, name, optional };
+        return parts(default_mode, vec![config_map(client, namespace, projection)]);
+    }
+    if let Some(source) = &volume.secret {
+        let SecretVolumeSource { default_mode, items, secret_name, optional } = source.clone();
+        let projection = SecretProjection { items, name: secret_name.unwrap_or_default(), optional };
+        return parts(default_mode, vec![secret(client, namespace, projection)]);
+    }
+    if let Some(source) = &volume.downward_api {
+        let projection = DownwardAPIProjection { items: source.items.clone() };
+        return parts(source.default_mode, vec![Part::Downward(projection)]);
+    }
+    if let Some(source) = &volume.projected {
+        let all = source.sources.iter().flatten().map(|source| {
+            if let Some(projection) = &source.config_map {
+                config_map(client, namespace, projection.clone())
+            } else if let Some(projection) = &source.secret {
+                secret(client, namespace, projection.clone())
+            } else if let Some(projection) = &source.downward_api {
+                Part::Downward(projection.clone())
+            } else if let Some(projection) = &source.service_account_token {
+                Part::Token(Token::new(projection.clone()))
+            } else {
+                Part::Unsupported
+            }
+        });
+        return parts(source.default_mode, all.collect());
+    }
+    // A volume without a source is an empty folder.
+    let bare = Volume { name: volume.name.clone(), ..Volume::default() };
+    if *volume == bare { Content::Scratch } else { Content::Unsupported }
+}
+
+fn parts(mode: Option<i32>, parts: Vec<Part>) -> Content {
+    Content::Parts { mode: mode_of(mode, USUAL_MODE), parts }
+}
+
+fn config_map(client: &Client, namespace: &str, projection: ConfigMapProjection) -> Part {
+    Part::ConfigMap(Watched::new(client.clone(), namespace, &projection.name), projection)
+}
+
+fn secret(client: &Client, namespace: &str, projection: SecretProjection) -> Part {
+    Part::Secret(Watched::new(client.clone(), namespace, &projection.name), projection)
+}
+
+async fn make(
+    client: &Client,
+    folders: &Folders,
+    name: &str,
+    content: &mut Content,
+    pod: &Pod,
+    place: &Place,
+) -> Result<Ready, VolumeError> {
+    match content {
+        Content::Unsupported => Err(VolumeError::Unsupported),
+        Content::Scratch => {
+            let path = folders.disk.join(name);
+            fs::create_dir_all(&path)?;
+            open_to_all(&path)?;
+            Ok(Ready { path, read_only: false, grows: true })
+        }
+        Content::Host(source) => host(source),
+        Content::Claim { name, read_only } => {
+            let path = claim(client, &pod.namespace().unwrap_or_default(), name).await?;
+            fs::create_dir_all(&path)?;
+            Ok(Ready { path, read_only: *read_only, grows: true })
+        }
+        Content::Parts { mode, parts } => {
+            let mut files = Files::new();
+            for part in parts {
+                files.extend(files_of(client, part, *mode, pod, place).await?);
+            }
+            let path = folders.memory.join(name);
+            atomic::write(&path, &files)?;
+            Ok(Ready { path, read_only: true, grows: false })
+        }
+    }
+}
+
+async fn files_of(client: &Client, part: &mut Part, mode: u32, pod: &Pod, place: &Place) -> Result<Files, VolumeError> {
+    match part {
+        Part::ConfigMap(watched, projection) => {
+            let optional = projection.optional == Some(true);
+            match watched.get().await {
+                Some(map) => {
+                    let values = content::of_config_map(&map);
+                    Ok(content::pick("config", values, projection.items.as_deref(), mode, optional)?)
+                }
+                None if optional => Ok(Files::new()),
+                None => Err(ContentError::ConfigMap(projection.name.clone()).into()),
+            }
+        }
+        Part::Secret(watched, projection) => {
+            let optional = projection.optional == Some(true);
+            match watched.get().await {
+                Some(secret) => {
+                    let values = content::of_secret(&secret);
+                    Ok(content::pick("secret", values, projection.items.as_deref(), mode, optional)?)
+                }
+                None if optional => Ok(Files::new()),
+                None => Err(ContentError::Secret(projection.name.clone()).into()),
+            }
+        }
+        Part::Downward(projection) => {
+            Ok(content::of_downward(pod, place, projection.items.as_deref().unwrap_or_default(), mode)?)
+        }
+        Part::Token(token) => {
+            let text = token.get(client, pod).await.map_err(|error| VolumeError::Token(Box::new(error)))?;
+            let content = FileContent { bytes: text.into_bytes(), mode };
+            Ok(Files::from([(PathBuf::from(&token.wanted.path), content)]))
+        }
+        Part::Unsupported => Err(VolumeError::Unsupported),
+    }
+}
+
+fn host(source: &HostPathVolumeSource) -> Result<Ready, VolumeError> {
+    let path = PathBuf::from(&source.path);
+    let wanted = source.type_.as_deref().unwrap_or_default();
+    let fits = match wanted {
+        "" => true,
+        "DirectoryOrCreate" => {
+            fs::create_dir_all(&path)?;
+            path.is_dir()
+        }
+        "FileOrCreate" => {
+            if !path.exists() {
+                fs::File::create(&path)?;
+            }
+            path.is_file()
+        }
+        "Directory" => path.is_dir(),
+        "File" => path.is_file(),
+        // Sockets and devices: there is nothing to make, and nothing to confuse them with.
+        _ => path.exists() && !path.is_dir() && !path.is_file(),
+    };
+    if !fits {
+        return Err(VolumeError::HostPath { path: source.path.clone(), wanted: wanted.to_owned() });
+    }
+    Ok(Ready { path, read_only: false, grows: true })
+}
+
+async fn claim(client: &Client, namespace: &str, name: &str) -> Result<PathBuf, VolumeError> {
+    let failed = |error: kube::Error| VolumeError::Api(Box::new(error));
+    let claims: Api<PersistentVolumeClaim> = Api::namespaced(client.clone(), namespace);
+    let claim = claims.get(name).await.map_err(failed)?;
+    let volume = claim.spec.and_then(|spec| spec.volume_name).filter(|volume| !volume.is_empty());
+    let volume = volume.ok_or_else(|| VolumeError::Unbound(name.to_owned()))?;
+    let volume = Api::<PersistentVolume>::all(client.clone()).get(&volume).await.map_err(failed)?;
+    let spec = volume.spec.unwrap_or_default();
+    let host = spec.host_path.map(|source| source.path);
+    let local = spec.local.map(|source| source.path);
+    host.or(local).map(PathBuf::from).ok_or(VolumeError::Unsupported)
+}
+
+/// Containers may run as any user.
+fn open_to_all(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o777))
+}

@@ -1,0 +1,257 @@
+//! A cluster of one node that runs pods: with our API server, or with a real one.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+use std::sync::{Arc, LazyLock};
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::PostParams;
+use kube::{Api, Client};
+use serde_json::{Value, json};
+use skep_conformance::control_plane::{ControlPlane, binaries_or_skip};
+use skep_kube::auth::pki::{Identity, Pki};
+use skep_kube::auth::tls::{self, ClientCertificates};
+use skep_kube::auth::tokens::TokenAuthority;
+use skep_kube::controllers::{self, Controllers};
+use skep_kube::server::{NodeClient, Server};
+use skep_kube::store::Store;
+use skep_node::BackoffRules;
+use skep_node::broker::Broker;
+use skep_node::image::{ImageConfig, ImageMap};
+use skep_node::isolation::Isolation;
+use skep_node::network::{Network, NetworkConfig};
+use skep_node::node::{KubeletAddress, Node, NodeConfig};
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio::process::Command;
+use tokio::sync::{Mutex, OnceCell};
+use tokio::task::JoinSet;
+
+const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+/// The image of programs that are in every container: the machine's own.
+pub const SHELL: &str = "shell";
+/// The image of this test program.
+pub const SELF: &str = "self";
+
+/// Whose API server it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Ours,
+    Real,
+}
+
+pub struct Cluster {
+    pub client: Client,
+    /// The name of the node.
+    pub node: String,
+    /// Where the node's own API is, and who is trusted there.
+    pub kubelet: std::net::SocketAddr,
+    pub authority: String,
+    kubectl: PathBuf,
+    kubeconfig: PathBuf,
+    // Dropped in this order: what runs, then what it uses.
+    _node: Node,
+    _running: JoinSet<()>,
+    _control_plane: Option<ControlPlane>,
+    folder: TempDir,
+}
+
+/// Who is who in a cluster.
+struct Identities {
+    authority: String,
+    node: Identity,
+}
+
+/// The clusters that all tests share; none of a kind that cannot be had here.
+static CLUSTERS: Mutex<Vec<(Kind, Option<Arc<Cluster>>)>> = Mutex::const_new(Vec::new());
+
+/// The cluster of a kind.
+pub async fn of_kind(kind: Kind) -> Option<Arc<Cluster>> {
+    let mut clusters = CLUSTERS.lock().await;
+    if let Some((_, cluster)) = clusters.iter().find(|(known, _)| *known == kind) {
+        return cluster.clone();
+    }
+    let cluster = match kind {
+        Kind::Ours => ours().await,
+        Kind::Real => real().await,
+    };
+    clusters.push((kind, cluster.clone()));
+    cluster
+}
+
+/// Ends all clusters and removes what they have on disk.
+pub async fn end() {
+    CLUSTERS.lock().await.clear();
+}
+
+async fn ours() -> Option<Arc<Cluster>> {
+    let binaries = binaries_or_skip("kubelet on our server")?;
+    network().await;
+    let folder = tempfile::tempdir().unwrap();
+    let pki = Pki::open(&folder.path().join("data")).unwrap();
+    let authority = pki.authority_certificate().to_owned();
+    let listener = TcpListener::bind((LOOPBACK, 0)).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let clients = Arc::new(ClientCertificates::new(&authority).unwrap());
+    let identity = pki.server(&["localhost".to_owned()], &[LOOPBACK]).unwrap();
+    let tls = tls::server_config(&identity, &clients).unwrap();
+    let tokens = TokenAuthority::new(pki.service_account_key().unwrap());
+    let to_nodes = pki.client("kube-apiserver", Some("system:masters")).unwrap();
+    let server = Server::new(Store::open(None).unwrap(), tokens, address.to_string()).await.unwrap();
+    let server = server.with_nodes(NodeClient::new(&authority, &to_nodes).unwrap());
+    let kubeconfig = folder.path().join("kubeconfig");
+    pki.write_kubeconfig(&kubeconfig, &format!("https://{address}")).unwrap();
+    let mut running = JoinSet::new();
+    let controllers = Controllers::all().root_certificate(authority.clone());
+    running.spawn(controllers::run(server.client(), controllers, std::future::pending()));
+    let client = server.client();
+    running.spawn(async move { server.serve(listener, tls, clients, std::future::pending()).await });
+    let identities = Identities { authority, node: pki.node("bee", &[LOOPBACK]).unwrap() };
+    let (kubectl, parts) = (binaries.join("kubectl"), (folder, running, None));
+    Some(Arc::new(Cluster::with_node("bee", client, identities, kubectl, kubeconfig, parts).await))
+}
+
+async fn real() -> Option<Arc<Cluster>> {
+    network().await;
+    let control_plane = ControlPlane::start_or_skip("kubelet on a real server").await?;
+    let client = control_plane.admin().await.unwrap();
+    let node = control_plane.node("wasp").unwrap();
+    let node = Identity::new(node.certificate, node.key);
+    let identities = Identities { authority: control_plane.authority().certificate(), node };
+    let (kubectl, kubeconfig) = (control_plane.kubectl().get_program().into(), control_plane.admin_kubeconfig());
+    let parts = (tempfile::tempdir().unwrap(), JoinSet::new(), Some(control_plane));
+    Some(Arc::new(Cluster::with_node("wasp", client, identities, kubectl, kubeconfig, parts).await))
+}
+
+/// The network that both nodes use. It has to be there before anything can listen on the loopback.
+async fn network() -> Network {
+    static NETWORK: OnceCell<Network> = OnceCell::const_new();
+    let start = || async {
+        let config = NetworkConfig {
+            pod_range: "10.244.0.0/16".parse().unwrap(),
+            service_range: "10.96.0.0/16".parse().unwrap(),
+        };
+        Network::start(Isolation::Namespaces, config).await.unwrap()
+    };
+    NETWORK.get_or_init(start).await.clone()
+}
+
+/// The way out of the namespaces, of which there is one.
+fn broker() -> Broker {
+    static BROKER: LazyLock<Broker> = LazyLock::new(|| Broker::connect().unwrap());
+    BROKER.clone()
+}
+
+fn images(folder: &Path) -> ImageConfig {
+    let map = folder.join("images.yaml");
+    let text = format!("images: [{{image: {SHELL}, command: [/bin/sh]}}]");
+    std::fs::write(&map, text).unwrap();
+    ImageConfig {
+        own_program: std::env::current_exe().unwrap(),
+        own_images: vec![SELF.to_owned()],
+        own_commands: Vec::new(),
+        map: ImageMap::read(&map).unwrap(),
+        cache: folder.join("cache"),
+    }
+}
+
+impl Cluster {
+    async fn with_node(
+        name: &str,
+        client: Client,
+        identities: Identities,
+        kubectl: PathBuf,
+        kubeconfig: PathBuf,
+        (folder, mut running, control_plane): (TempDir, JoinSet<()>, Option<ControlPlane>),
+    ) -> Self {
+        let listener = TcpListener::bind((LOOPBACK, 0)).await.unwrap();
+        let kubelet = listener.local_addr().unwrap();
+        let clients = Arc::new(ClientCertificates::new(&identities.authority).unwrap());
+        let tls = tls::server_config(&identities.node, &clients).unwrap();
+        let node = Node::start(NodeConfig {
+            name: name.to_owned(),
+            client: client.clone(),
+            isolation: Isolation::Namespaces,
+            network: network().await,
+            broker: broker(),
+            images: images(folder.path()),
+            dns: None,
+            folder: folder.path().join("node"),
+            memory: folder.path().join("memory"),
+            restarts: BackoffRules::default(),
+            kubelet: Some(KubeletAddress { address: LOOPBACK, port: kubelet.port() }),
+        });
+        let node = node.unwrap();
+        running.spawn(skep_node::kubelet::serve(listener, tls, clients, &node));
+        Self {
+            client,
+            node: name.to_owned(),
+            kubelet,
+            authority: identities.authority,
+            kubectl,
+            kubeconfig,
+            _node: node,
+            _running: running,
+            _control_plane: control_plane,
+            folder,
+        }
+    }
+
+    /// The certificates of our server.
+    pub fn pki(&self) -> Pki {
+        Pki::open(&self.folder.path().join("data")).unwrap()
+    }
+
+    /// kubectl with these arguments; it is killed when it is dropped.
+    pub fn kubectl(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.kubectl);
+        command.arg("--kubeconfig").arg(&self.kubeconfig).args(arguments).kill_on_drop(true);
+        command.env("HOME", self.folder.path()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// What kubectl says, and how it ends.
+    pub async fn run(&self, arguments: &[&str]) -> Said {
+        Said::of(&self.kubectl(arguments).output().await.unwrap())
+    }
+
+    /// A pod with one container that runs a script, once it is ready, or over.
+    pub async fn script(&self, name: &str, script: &str) {
+        self.pod(name, json!([{"name": "main", "image": SHELL, "command": ["/bin/sh", "-c", script]}])).await;
+        self.settled(name).await;
+    }
+
+    pub async fn pod(&self, name: &str, containers: Value) {
+        let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {
+            "nodeName": self.node, "restartPolicy": "Never", "automountServiceAccountToken": false,
+            "terminationGracePeriodSeconds": 0, "containers": containers}});
+        let pod: Pod = serde_json::from_value(pod).unwrap();
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), "default");
+        pods.create(&PostParams::default(), &pod).await.unwrap();
+    }
+
+    pub async fn settled(&self, name: &str) {
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), "default");
+        let settled = kube::runtime::wait::await_condition(pods, name, |pod: Option<&Pod>| {
+            let phase = pod.and_then(|pod| pod.status.as_ref()?.phase.as_deref());
+            matches!(phase, Some("Running" | "Succeeded" | "Failed"))
+        });
+        settled.await.unwrap();
+    }
+}
+
+/// What a command said.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Said {
+    pub out: String,
+    pub err: String,
+    pub code: i32,
+}
+
+impl Said {
+    pub fn of(output: &Output) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Self { out: text(&output.stdout), err: text(&output.stderr), code: output.status.code().unwrap_or(-1) }
+    }
+}

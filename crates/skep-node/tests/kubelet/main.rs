@@ -1,0 +1,83 @@
+//! kubectl looks into pods: logs, exec, attach and port-forward, on our API server and on a real one.
+//!
+//! Everything, the API servers too, runs in namespaces that the test program makes for itself.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod access;
+mod attach;
+mod cluster;
+mod exec;
+mod logs;
+mod ports;
+
+use std::process::ExitCode;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use libtest_mimic::{Arguments, Trial};
+use skep_node::isolation;
+
+use crate::cluster::{Cluster, Kind};
+
+/// Longer than any of this takes on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+fn main() -> ExitCode {
+    skep_node::become_helper();
+    if std::env::args().nth(1).as_deref() == Some(ports::SERVER) {
+        return ports::serve();
+    }
+    if isolation::is_inside() {
+        let conclusion = libtest_mimic::run(&Arguments::from_args(), trials());
+        runtime().block_on(cluster::end());
+        return conclusion.exit_code();
+    }
+    if let Err(refusal) = isolation::probe() {
+        let reason = format!("{refusal} ({})", refusal.remedy.replace('\n', "; "));
+        for trial in trials() {
+            skep_conformance::skip::skip(trial.name(), &reason);
+        }
+        return ExitCode::SUCCESS;
+    }
+    let arguments = std::env::args_os().skip(1).collect();
+    let exit = runtime().block_on(isolation::run_inside(arguments)).unwrap();
+    ExitCode::from(u8::try_from(exit.code).unwrap_or(1))
+}
+
+fn trials() -> Vec<Trial> {
+    let both = [Kind::Ours, Kind::Real];
+    let mut trials: Vec<Trial> = both
+        .into_iter()
+        .flat_map(|kind| [logs::trials(kind), exec::trials(kind), attach::trials(kind), ports::trials(kind)])
+        .flatten()
+        .collect();
+    trials.extend(access::trials());
+    trials
+}
+
+fn runtime() -> &'static tokio::runtime::Runtime {
+    static RUNTIME: OnceLock<tokio::runtime::Runtime> = OnceLock::new();
+    RUNTIME.get_or_init(|| tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap())
+}
+
+/// A test that is given a cluster of one kind.
+fn trial<F: Future<Output = ()> + Send + 'static>(kind: Kind, name: &str, test: fn(Arc<Cluster>) -> F) -> Trial {
+    Trial::test(format!("{kind:?}::{name}"), move || {
+        let limited = async {
+            if let Some(cluster) = cluster::of_kind(kind).await {
+                tokio::time::timeout(PATIENCE, test(cluster)).await.unwrap();
+            }
+        };
+        runtime().block_on(limited);
+        Ok(())
+    })
+}
+
+#[macro_export]
+macro_rules! trials {
+    ($($test:ident),* $(,)?) => {
+        pub fn trials(kind: $crate::cluster::Kind) -> Vec<libtest_mimic::Trial> {
+            vec![$($crate::trial(kind, concat!(module_path!(), "::", stringify!($test)), $test)),*]
+        }
+    };
+}
