@@ -29,6 +29,7 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    Up(UpArgs),
     ApiServer(ApiServerArgs),
     Crds(CrdsArgs),
     Demo(DemoArgs),
@@ -38,6 +39,48 @@ pub enum Command {
     Reference(ReferenceArgs),
 }
 
+/// Run MCP servers on this machine, with everything they need.
+///
+/// Starts a Kubernetes-compatible API server, its controllers and a node that runs pods as processes of this machine,
+/// installs the kinds of Skep, and applies the manifests. Nothing outside of the data folder is touched, and no rights
+/// of an administrator are needed. Ctrl-C ends all of it; the next start continues where this one left off.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    skep up\n  \
+    skep up -f manifests/ --image-map images.yaml\n  \
+    KUBECONFIG=~/.local/share/skep/kubeconfig kubectl get pods")]
+pub struct UpArgs {
+    /// A manifest, or a folder of manifests, to apply; - reads standard input. Without any, a demo server is run.
+    #[arg(short, long, value_name = "FILE|FOLDER")]
+    pub filename: Vec<PathBuf>,
+    /// The folder of all data. It is created when it does not exist. [default: ~/.local/share/skep]
+    #[arg(long, value_name = "FOLDER")]
+    pub data_dir: Option<PathBuf>,
+    /// The address of the API server. Port 0 takes any that is free.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7443")]
+    pub listen: SocketAddr,
+    /// Run no demo server.
+    #[arg(long)]
+    pub no_demo: bool,
+    /// A file that says which command stands for which image.
+    #[arg(long, value_name = "FILE")]
+    pub image_map: Option<PathBuf>,
+    /// How pods are kept apart from this machine and from each other.
+    #[arg(long, value_enum, default_value_t = IsolationChoice::Auto)]
+    pub isolation: IsolationChoice,
+}
+
+/// How pods are kept apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum IsolationChoice {
+    /// By namespaces where the kernel has them, otherwise not at all.
+    Auto,
+    /// By namespaces, or not at all started.
+    Namespaces,
+    /// Not at all.
+    None,
+}
+
 /// Run the embedded Kubernetes API server alone.
 ///
 /// It keeps everything in the data folder, serves TLS with an authority of its own, and writes a kubeconfig for its
@@ -45,7 +88,8 @@ pub enum Command {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     skep api-server --data-dir ./data\n  \
-    kubectl --kubeconfig ./data/kubeconfig get namespaces")]
+    kubectl --kubeconfig ./data/kubeconfig get namespaces\n  \
+    skep api-server --data-dir ./data --listen 0.0.0.0:6443 --tls-san hive.example.com --tls-san 192.0.2.7")]
 pub struct ApiServerArgs {
     /// The folder of the server's data. It is created when it does not exist.
     #[arg(long, value_name = "FOLDER")]
@@ -53,6 +97,9 @@ pub struct ApiServerArgs {
     /// The address to listen on. Port 0 takes any that is free.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6443")]
     pub listen: SocketAddr,
+    /// A further name or address by which clients reach the server, for its certificate. May be given several times.
+    #[arg(long = "tls-san", value_name = "NAME", value_delimiter = ',')]
+    pub tls_names: Vec<String>,
 }
 
 /// Print the CustomResourceDefinitions of all kinds.

@@ -6,6 +6,8 @@ pub mod cli;
 pub mod commands;
 mod demo;
 pub mod hint;
+mod local;
+mod log;
 pub mod output;
 pub mod reference;
 mod stop;
@@ -25,6 +27,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
+    log::begin();
     match commands::dispatch(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if output::is_closed_pipe(&error) => ExitCode::SUCCESS,

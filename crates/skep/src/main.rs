@@ -3,5 +3,7 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // The processes between this one and its containers are this program, too.
+    skep_node::become_helper();
     skep::run(std::env::args_os())
 }

@@ -4,6 +4,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+#[path = "faults/folder.rs"]
+mod folder;
 #[path = "faults/growth.rs"]
 mod growth;
 #[path = "faults/kill.rs"]

@@ -1,0 +1,127 @@
+//! Manifests: files of YAML or JSON documents, folders of such files, or standard input.
+
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use serde_json::Value;
+
+use crate::hint::Hinted;
+
+/// An object that somebody wants to be there.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Manifest {
+    /// The file and the number of the document in it.
+    pub(crate) origin: String,
+    pub(crate) object: Value,
+}
+
+/// Reads all manifests at the given places, in an order in which they can be applied.
+pub(crate) fn read(places: &[PathBuf]) -> anyhow::Result<Vec<Manifest>> {
+    let mut manifests = Vec::new();
+    for place in places {
+        for file in files(place)? {
+            manifests.extend(read_file(&file)?);
+        }
+    }
+    // What others live in or are made of comes first; the rest keeps its order.
+    manifests.sort_by_key(|manifest| match manifest.object["kind"].as_str() {
+        Some("Namespace") => 0,
+        Some("CustomResourceDefinition") => 1,
+        _ => 2,
+    });
+    Ok(manifests)
+}
+
+fn files(place: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    if place == Path::new("-") || !place.is_dir() {
+        return Ok(vec![place.to_owned()]);
+    }
+    let entries = fs::read_dir(place).with_context(|| format!("cannot read the folder {}", place.display()))?;
+    let is_manifest = |path: &PathBuf| {
+        path.is_file() && path.extension().is_some_and(|end| ["yaml", "yml", "json"].iter().any(|known| end == *known))
+    };
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_manifest).collect();
+    files.sort();
+    if files.is_empty() {
+        let problem = format!("there is no manifest in {}", place.display());
+        return Err(Hinted::new(problem).hint("manifests are files that end in .yaml, .yml or .json").into());
+    }
+    Ok(files)
+}
+
+fn read_file(file: &Path) -> anyhow::Result<Vec<Manifest>> {
+    let text = if file == Path::new("-") {
+        let mut text = String::new();
+        std::io::stdin().read_to_string(&mut text).context("cannot read manifests from standard input")?;
+        text
+    } else {
+        fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?
+    };
+    parse(&file.display().to_string(), &text)
+}
+
+/// The manifests in a text, which comes from a place of this name.
+pub(super) fn parse(place: &str, text: &str) -> anyhow::Result<Vec<Manifest>> {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(text)
+        .map_err(|error| Hinted::new(format!("{place} is not valid YAML: {error}")))?;
+    let mut manifests = Vec::new();
+    for (index, document) in documents.into_iter().enumerate().filter(|(_, document)| !document.is_null()) {
+        let origin = format!("{place}, document {}", index + 1);
+        match document["kind"].as_str() {
+            Some("List") => {
+                let items = document["items"].as_array().cloned().unwrap_or_default();
+                manifests.extend(items.into_iter().map(|object| Manifest { origin: origin.clone(), object }));
+            }
+            _ => manifests.push(Manifest { origin, object: document }),
+        }
+    }
+    for Manifest { origin, object } in &manifests {
+        for (member, value) in [
+            ("apiVersion", &object["apiVersion"]),
+            ("kind", &object["kind"]),
+            ("metadata.name", &object["metadata"]["name"]),
+        ] {
+            if value.as_str().is_none_or(str::is_empty) {
+                return Err(Hinted::new(format!("{origin}: {member} is missing"))
+                    .hint("every manifest has an apiVersion, a kind and a metadata.name")
+                    .into());
+            }
+        }
+    }
+    Ok(manifests)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_text(text: &str) -> Result<Vec<Manifest>, String> {
+        let folder = tempfile::TempDir::new().unwrap();
+        fs::write(folder.path().join("a.yaml"), text).unwrap();
+        fs::write(folder.path().join("notes.txt"), "not a manifest").unwrap();
+        read(&[folder.path().to_owned()]).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn documents_are_read_and_ordered() {
+        let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\n---\n\
+            apiVersion: v1\nkind: Namespace\nmetadata: {name: hive}\n---\n\
+            apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Secret, metadata: {name: s}}\n";
+        let found = read_text(text).unwrap();
+        let kinds: Vec<_> = found.iter().map(|manifest| manifest.object["kind"].as_str().unwrap()).collect();
+        assert_eq!(kinds, ["Namespace", "ConfigMap", "Secret"]);
+        assert!(found[0].origin.ends_with("a.yaml, document 2"), "{}", found[0].origin);
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        assert!(read_text("kind: ConfigMap\n").unwrap_err().ends_with("document 1: apiVersion is missing"));
+        assert!(read_text("apiVersion: v1\nkind: X\n").unwrap_err().ends_with("metadata.name is missing"));
+        assert!(read_text("a: [").unwrap_err().contains("is not valid YAML"));
+        let empty = tempfile::TempDir::new().unwrap();
+        assert!(read(&[empty.path().to_owned()]).unwrap_err().to_string().starts_with("there is no manifest in"));
+        assert!(read(&[empty.path().join("absent.yaml")]).unwrap_err().to_string().starts_with("cannot read"));
+    }
+}
