@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use serde_json::{Value, json};
@@ -34,15 +35,26 @@ fn guard(cluster: &Cluster, namespace: &str, least: i32, most: i32) -> (Arc<Atom
     let broken = Arc::new(AtomicBool::new(false));
     let api = Api::<Deployment>::namespaced(cluster.client(), namespace);
     let replica_sets = Api::<ReplicaSet>::namespaced(cluster.client(), namespace);
+    let pods = Api::<Pod>::namespaced(cluster.client(), namespace);
     let flag = broken.clone();
     let task = tokio::spawn(async move {
         let mut changes = watcher(api, watcher::Config::default()).default_backoff().applied_objects().boxed();
-        while let Some(Ok(deployment)) = changes.next().await {
-            let available = deployment.status.and_then(|status| status.available_replicas).unwrap_or(0);
+        let mut begun = false;
+        while let Some(Ok(_)) = changes.next().await {
+            // Two sets report one after the other, so that the sum in a status may lag behind; the pods are what counts.
+            let found = pods.list(&kube::api::ListParams::default()).await.unwrap();
+            let is_ready = |pod: &&Pod| {
+                let mut conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
+                conditions.any(|condition| condition.type_ == "Ready" && condition.status == "True")
+            };
+            let available = found.items.iter().filter(|pod| pod.metadata.deletion_timestamp.is_none()).filter(is_ready);
+            let available = i32::try_from(available.count()).unwrap();
             // What is asked for, not what is there: a pod takes a moment to go.
             let listed = replica_sets.list(&kube::api::ListParams::default()).await.unwrap();
             let all: i32 = listed.items.iter().filter_map(|found| found.spec.as_ref()?.replicas).sum();
-            if available < least || all > most {
+            // The server's cache may begin with a state from before the guard was set.
+            begun |= available >= least;
+            if begun && (available < least || all > most) {
                 eprintln!("out of bounds: {available} available, {all} in all");
                 flag.store(true, Ordering::Relaxed);
             }
