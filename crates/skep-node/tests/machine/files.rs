@@ -3,6 +3,8 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use skep_node::container::{ContainerSpec, StartError};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
@@ -20,6 +22,7 @@ crate::trials![
     covered_folders_keep_what_is_in_them,
     a_link_leads_to_a_place_inside,
     a_link_to_a_missing_file_is_followed,
+    links_are_followed_while_files_are_renamed,
     volumes_lie_in_volumes,
     the_places_of_a_container_are_its_own,
 ];
@@ -184,6 +187,29 @@ async fn a_link_to_a_missing_file_is_followed() {
         ..script("true")
     };
     assert!(matches!(start(&circle).await, Err(StartError::Mount { .. })));
+}
+
+/// The kernel gives up looking at a `..` when anything was renamed meanwhile, anywhere on the machine.
+async fn links_are_followed_while_files_are_renamed() {
+    let volume = folder_with("word", "found\n");
+    symlink("../run/../run/../run/made", volume.path().join("link")).unwrap();
+    let (busy, stop) = (folder_with("a", ""), Arc::new(AtomicBool::new(false)));
+    let (folder, stopped) = (busy.path().to_owned(), stop.clone());
+    let renaming = std::thread::spawn(move || {
+        while !stopped.load(Ordering::Relaxed) {
+            fs::rename(folder.join("a"), folder.join("b")).unwrap();
+            fs::rename(folder.join("b"), folder.join("a")).unwrap();
+        }
+    });
+    for _ in 0..20 {
+        let spec = ContainerSpec {
+            mounts: vec![bind(volume.path(), "/data"), bind(&volume.path().join("word"), "/data/link")],
+            ..script("cat /run/made")
+        };
+        assert_eq!(printed(&spec).await, "found\n");
+    }
+    stop.store(true, Ordering::Relaxed);
+    renaming.join().unwrap();
 }
 
 async fn volumes_lie_in_volumes() {

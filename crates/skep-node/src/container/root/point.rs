@@ -17,6 +17,9 @@ use crate::sys;
 /// How often a missing target may turn out to be a link to another one.
 const LINKS: usize = 40;
 
+/// How often a look-up is tried again that something else on the machine came in between of.
+const LOOKUPS: usize = 10_000;
+
 /// The name of the folder in which overlays keep what is added. It is gone when the root is finished.
 const SCRATCH: &str = ".skep";
 
@@ -118,7 +121,17 @@ impl Points {
 
     /// What is at a path inside the new root.
     fn find(&self, path: &Path) -> Result<OwnedFd, Errno> {
-        openat2(&self.root, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::IN_ROOT)
+        let open = || openat2(&self.root, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::IN_ROOT);
+        // While anything on the machine is mounted or renamed, the kernel cannot be sure that a `..` stays in the root.
+        let mut found = open();
+        for _ in 0..LOOKUPS {
+            if !matches!(found, Err(Errno::AGAIN)) {
+                break;
+            }
+            std::thread::yield_now();
+            found = open();
+        }
+        found
     }
 
     fn make_missing(&mut self, target: &Path, kind: Kind, cover: Cover) -> io::Result<Made> {
