@@ -10,6 +10,7 @@ use serde_json::json;
 use super::error::ControllerError;
 use super::key::Key;
 use super::objects::{Kind, Objects};
+use super::queue::Queue;
 
 /// The reference that makes `owner` the controller of an object.
 pub(super) fn controller_reference<K: Kind>(owner: &K) -> OwnerReference {
@@ -31,6 +32,30 @@ pub(super) fn controller_of(object: &ObjectMeta) -> Option<&OwnerReference> {
 
 pub(super) fn is_controlled_by(object: &ObjectMeta, owner: &ObjectMeta) -> bool {
     owner.uid.is_some() && controller_of(object).is_some_and(|reference| Some(&reference.uid) == owner.uid.as_ref())
+}
+
+/// Puts owners into the queue when something changes about them or about what they control. A stray wakes every owner
+/// that `wants` it and may adopt it.
+pub(super) fn wake_owners<O: Kind, C: Kind>(
+    queue: &Arc<Queue<Key>>,
+    owners: &Objects<O>,
+    children: &Objects<C>,
+    wants: impl Fn(&O, &C) -> bool + Send + Sync + 'static,
+) {
+    let wake = queue.clone();
+    owners.cache().on_change(move |owner| wake.add(Key::of(owner)));
+    let (wake, candidates) = (queue.clone(), owners.clone());
+    children.cache().on_change(move |child| {
+        if let Some(owner) = controller_key::<O>(child.meta()) {
+            wake.add(owner);
+        } else if controller_of(child.meta()).is_none() {
+            for owner in candidates.in_namespace(&child.namespace().unwrap_or_default()) {
+                if wants(&owner, child) {
+                    wake.add(Key::of(owner.as_ref()));
+                }
+            }
+        }
+    });
 }
 
 /// The controller of an object as a queue key, when it is of this kind.

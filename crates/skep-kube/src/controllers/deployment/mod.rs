@@ -22,7 +22,7 @@ use super::error::{ControllerError, found};
 use super::events::{Note, Recorder};
 use super::key::Key;
 use super::objects::Objects;
-use super::ownership::{claim_all, controller_key, controller_of, is_controlled_by, matches, selector_of};
+use super::ownership::{claim_all, controller_key, is_controlled_by, matches, selector_of, wake_owners};
 use super::pods;
 use super::queue::Queue;
 use super::worker::{Next, work};
@@ -47,20 +47,7 @@ impl Controller {
         let replica_sets = cluster.objects::<ReplicaSet>();
         let pods = cluster.objects::<Pod>();
         let queue = Arc::new(Queue::default());
-        let wake = queue.clone();
-        deployments.cache().on_change(move |deployment| wake.add(Key::of(deployment)));
-        let (wake, candidates) = (queue.clone(), deployments.clone());
-        replica_sets.cache().on_change(move |replica_set| {
-            if let Some(owner) = controller_key::<Deployment>(&replica_set.metadata) {
-                wake.add(owner);
-            } else if controller_of(&replica_set.metadata).is_none() {
-                for deployment in candidates.in_namespace(&replica_set.namespace().unwrap_or_default()) {
-                    if selects(&deployment, replica_set) {
-                        wake.add(Key::of(deployment.as_ref()));
-                    }
-                }
-            }
-        });
+        wake_owners(&queue, &deployments, &replica_sets, selects);
         // Only a Recreate rollout waits for pods to be gone; everything else is in the status of the ReplicaSets.
         let (wake, owners) = (queue.clone(), replica_sets.clone());
         pods.cache().on_change(move |pod| {

@@ -17,7 +17,7 @@ use super::error::ControllerError;
 use super::events::{Note, Recorder};
 use super::key::Key;
 use super::objects::Objects;
-use super::ownership::{claim_all, controller_key, controller_of, is_controlled_by, matches, selector_of};
+use super::ownership::{claim_all, is_controlled_by, matches, selector_of, wake_owners};
 use super::pods;
 use super::queue::Queue;
 use super::worker::{Next, work};
@@ -40,21 +40,7 @@ impl Controller {
         let replica_sets = cluster.objects::<ReplicaSet>();
         let pods = cluster.objects::<Pod>();
         let queue = Arc::new(Queue::default());
-        let wake = queue.clone();
-        replica_sets.cache().on_change(move |replica_set| wake.add(Key::of(replica_set)));
-        let (wake, candidates) = (queue.clone(), replica_sets.clone());
-        pods.cache().on_change(move |pod| {
-            if let Some(owner) = controller_key::<ReplicaSet>(&pod.metadata) {
-                wake.add(owner);
-            } else if controller_of(&pod.metadata).is_none() {
-                // A stray: whoever selects it will want to adopt it.
-                for replica_set in candidates.in_namespace(&pod.namespace().unwrap_or_default()) {
-                    if selects(&replica_set, pod) {
-                        wake.add(Key::of(replica_set.as_ref()));
-                    }
-                }
-            }
-        });
+        wake_owners(&queue, &replica_sets, &pods, selects);
         Self { replica_sets, pods, recorder: cluster.recorder.clone(), queue }
     }
 

@@ -21,7 +21,7 @@ use super::error::{ControllerError, found};
 use super::events::{Note, Recorder};
 use super::key::Key;
 use super::objects::Objects;
-use super::ownership::{claim_all, controller_key, controller_of, is_controlled_by, matches, selector_of};
+use super::ownership::{claim_all, is_controlled_by, matches, selector_of, wake_owners};
 use super::pods;
 use super::queue::Queue;
 use super::worker::{Next, work};
@@ -47,20 +47,7 @@ impl Controller {
         let sets = cluster.objects::<StatefulSet>();
         let pods = cluster.objects::<Pod>();
         let queue = Arc::new(Queue::default());
-        let wake = queue.clone();
-        sets.cache().on_change(move |set| wake.add(Key::of(set)));
-        let (wake, candidates) = (queue.clone(), sets.clone());
-        pods.cache().on_change(move |pod| {
-            if let Some(owner) = controller_key::<StatefulSet>(&pod.metadata) {
-                wake.add(owner);
-            } else if controller_of(&pod.metadata).is_none() {
-                for set in candidates.in_namespace(&pod.namespace().unwrap_or_default()) {
-                    if identity::ordinal(&set.name_any(), &pod.name_any()).is_some() {
-                        wake.add(Key::of(set.as_ref()));
-                    }
-                }
-            }
-        });
+        wake_owners(&queue, &sets, &pods, |set, pod| identity::ordinal(&set.name_any(), &pod.name_any()).is_some());
         Self {
             sets,
             pods,
