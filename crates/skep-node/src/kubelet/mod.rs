@@ -64,7 +64,7 @@ async fn accept(listener: TcpListener, acceptor: TlsAcceptor, clients: Arc<Clien
         match listener.accept().await {
             Ok((stream, _)) => {
                 let (acceptor, clients, router) = (acceptor.clone(), clients.clone(), router.clone());
-                connections.spawn(async move { converse(stream, &acceptor, &clients, router).await });
+                connections.spawn(async move { converse(stream, &acceptor, clients, router).await });
             }
             Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
         }
@@ -72,13 +72,14 @@ async fn accept(listener: TcpListener, acceptor: TlsAcceptor, clients: Arc<Clien
     }
 }
 
-async fn converse(stream: TcpStream, acceptor: &TlsAcceptor, clients: &ClientCertificates, router: Router) {
+async fn converse(stream: TcpStream, acceptor: &TlsAcceptor, clients: Arc<ClientCertificates>, router: Router) {
     // A key press should not wait for the next one.
     let _ = stream.set_nodelay(true);
     let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE_LIMIT, acceptor.accept(stream)).await else { return };
-    let certificate = clients.judge(stream.get_ref().1.peer_certificates(), UnixTime::now());
+    let chain = stream.get_ref().1.peer_certificates().map(<[_]>::to_vec);
     let service = hyper::service::service_fn(move |mut request: http::Request<hyper::body::Incoming>| {
-        request.extensions_mut().insert(certificate.clone());
+        // A connection can outlive the certificate that it was made with.
+        request.extensions_mut().insert(clients.judge(chain.as_deref(), UnixTime::now()));
         router.clone().oneshot(request.map(Body::new))
     });
     // The client went away, or spoke something else: there is nobody to tell.
