@@ -2,6 +2,7 @@
 //!
 //! Standard output is data, standard error is talk.
 
+mod api_server;
 pub mod cli;
 pub mod commands;
 mod demo;

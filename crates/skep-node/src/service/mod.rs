@@ -3,6 +3,7 @@
 mod balance;
 mod directory;
 mod dns;
+mod local;
 mod proxy;
 
 use std::collections::BTreeSet;
@@ -22,6 +23,7 @@ use tokio::task::JoinSet;
 use crate::broker::Broker;
 use directory::Directory;
 use dns::NameServer;
+pub use local::{LocalEndpoint, LocalEndpoints};
 use proxy::Proxy;
 
 /// What the services of a node need to know.
@@ -45,6 +47,7 @@ impl std::fmt::Debug for ServiceConfig {
 /// Services that are served. Dropping it closes all of them.
 #[derive(Debug)]
 pub struct Services {
+    directory: watch::Receiver<Directory>,
     _tasks: JoinSet<()>,
 }
 
@@ -54,11 +57,16 @@ impl Services {
         let mut tasks = JoinSet::new();
         let (sender, directory) = watch::channel(Directory::default());
         if let Some(address) = config.dns {
-            let server = NameServer::bind(address, directory, config.forward).await?;
+            let server = NameServer::bind(address, directory.clone(), config.forward).await?;
             tasks.spawn(server.serve());
         }
         tasks.spawn(follow(config, sender));
-        Ok(Self { _tasks: tasks })
+        Ok(Self { directory, _tasks: tasks })
+    }
+
+    /// The services that can be reached from this machine.
+    pub fn local_endpoints(&self) -> LocalEndpoints {
+        LocalEndpoints::new(self.directory.clone())
     }
 }
 

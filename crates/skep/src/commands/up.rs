@@ -101,7 +101,7 @@ async fn serve(settings: Settings, isolation: Isolation) -> anyhow::Result<()> {
         () = &mut stopped => return Ok(()),
     };
     eprintln!("serving https://{}; export KUBECONFIG={}", local.address, local.kubeconfig.display());
-    let told = local::follow(local.client.clone(), |endpoint, ready| {
+    let told = local.endpoints().follow(|endpoint, ready| {
         eprintln!("{}  {endpoint}", if ready { "ready  " } else { "waiting" });
     });
     tokio::select! {

@@ -1,9 +1,7 @@
 //! Everything on one machine: API server, controllers, a node, and the objects that a person applies.
 
 mod demo;
-mod endpoints;
 mod manifests;
-mod server;
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -20,15 +18,13 @@ use skep_node::isolation::{self, Isolation};
 use skep_node::kubelet;
 use skep_node::network::{Network, NetworkConfig};
 use skep_node::node::{KubeletAddress, Node, NodeConfig};
-use skep_node::service::{ServiceConfig, Services};
+use skep_node::service::{LocalEndpoints, ServiceConfig, Services};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use crate::api_server::ApiServer;
 use crate::hint::Hinted;
-use server::ApiServer;
-
-pub(crate) use endpoints::follow;
 pub(crate) use manifests::{Manifest, read};
 
 /// The name under which Skep owns what it applies.
@@ -69,7 +65,7 @@ impl Local {
         make_private(&settings.data)?;
         let broker = Broker::connect().context("cannot reach the process outside of the namespaces")?;
         let listener = broker.listen(settings.listen).await.map_err(|error| busy(&error, settings.listen))?;
-        let server = ApiServer::start(&settings.data, listener, settings.isolation).await?;
+        let server = ApiServer::start(&settings.data, listener, &[]).await?;
         let client = server.client();
         let ranges = NetworkConfig { pod_range: POD_RANGE.parse()?, service_range: SERVICE_RANGE.parse()? };
         let network = Network::start(settings.isolation, ranges).await?;
@@ -139,6 +135,11 @@ impl Local {
             applied.with_context(|| format!("cannot apply {}", manifest.origin))?;
         }
         Ok(())
+    }
+
+    /// The services that can be reached from this machine.
+    pub(crate) fn endpoints(&self) -> LocalEndpoints {
+        self.services.local_endpoints()
     }
 
     /// Ends everything in an orderly way: pods first, the API server last.

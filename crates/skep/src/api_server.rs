@@ -1,0 +1,167 @@
+//! The embedded API server as the commands run it: its data in one folder, its authority, and where it listens.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use kube::Client;
+use parking_lot::Mutex;
+use rustls::ServerConfig;
+use skep_kube::auth::pki::{Pki, PkiError};
+use skep_kube::auth::tls::{self, ClientCertificates};
+use skep_kube::auth::tokens::TokenAuthority;
+use skep_kube::server::{NodeClient, Server};
+use skep_kube::store::Store;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::hint::Hinted;
+
+/// What every API server is called, by those who run it and by pods.
+const NAMES: [&str; 5] =
+    ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"];
+
+/// A server that runs. Dropping it without a stop loses nothing that was acknowledged.
+pub(crate) struct ApiServer {
+    server: Server,
+    store: Store,
+    pki: Pki,
+    address: SocketAddr,
+    kubeconfig: PathBuf,
+    tls: Arc<ServerConfig>,
+    clients: Arc<ClientCertificates>,
+    stop: CancellationToken,
+    tasks: Mutex<JoinSet<()>>,
+}
+
+impl ApiServer {
+    /// Serves the data in a folder at an address; `names` are what it is called besides the usual.
+    pub(crate) async fn start(data: &Path, listener: std::net::TcpListener, names: &[String]) -> anyhow::Result<Self> {
+        let store = Store::open(Some(&data.join("store")))
+            .map_err(|error| Hinted::new(error.to_string()).hint(error.hint()))?;
+        let pki = Pki::open(data)?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let listener = TcpListener::from_std(listener)?;
+        let clients = Arc::new(ClientCertificates::new(pki.authority_certificate())?);
+        let tls = certificate(&pki, address.ip(), names, &clients)?;
+        let tokens = TokenAuthority::new(pki.service_account_key()?);
+        let to_nodes =
+            NodeClient::new(pki.authority_certificate(), &pki.client("kube-apiserver", Some("system:masters"))?)?;
+        let server = Server::new(store.clone(), tokens, address.to_string()).await?.with_nodes(to_nodes);
+        let kubeconfig = data.join("kubeconfig");
+        pki.write_kubeconfig(&kubeconfig, &format!("https://{}", reachable(address)))?;
+        let started = Self {
+            server,
+            store,
+            pki,
+            address,
+            kubeconfig,
+            tls,
+            clients,
+            stop: CancellationToken::new(),
+            tasks: Mutex::default(),
+        };
+        started.serve(listener);
+        Ok(started)
+    }
+
+    /// Serves pods, too, at an address of theirs.
+    pub(crate) async fn serve_pods(&self, address: SocketAddr) -> anyhow::Result<()> {
+        let listener = TcpListener::bind(address).await;
+        self.serve(listener.with_context(|| format!("cannot listen on {address} for the pods"))?);
+        Ok(())
+    }
+
+    fn serve(&self, listener: TcpListener) {
+        let (server, tls, clients) = (self.server.clone(), self.tls.clone(), self.clients.clone());
+        let stop = self.stop.clone().cancelled_owned();
+        self.tasks.lock().spawn(async move { server.serve(listener, tls, clients, stop).await });
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        self.server.client()
+    }
+
+    /// The certificate that pods check the server by.
+    pub(crate) fn authority(&self) -> &str {
+        self.pki.authority_certificate()
+    }
+
+    /// What a node shows to those who talk to it, and how it judges what they show.
+    pub(crate) fn node_tls(
+        &self,
+        name: &str,
+        address: IpAddr,
+    ) -> anyhow::Result<(Arc<ServerConfig>, Arc<ClientCertificates>)> {
+        let identity = self.pki.node(name, &[address])?;
+        Ok((tls::server_config(&identity, &self.clients)?, self.clients.clone()))
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(crate) fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    pub(crate) async fn stop(self) {
+        self.stop.cancel();
+        let mut tasks = self.tasks.into_inner();
+        while tasks.join_next().await.is_some() {}
+        self.store.close().await;
+    }
+}
+
+fn certificate(
+    pki: &Pki,
+    address: IpAddr,
+    further: &[String],
+    clients: &ClientCertificates,
+) -> anyhow::Result<Arc<ServerConfig>> {
+    let (names, addresses) = called(address, further);
+    let identity = pki.server(&names, &addresses).map_err(|error| match error {
+        PkiError::Sign { .. } => {
+            let hint = "every --tls-san must be the name of a host, or an address";
+            anyhow::Error::from(Hinted::new(error.to_string()).hint(hint))
+        }
+        other => other.into(),
+    })?;
+    Ok(tls::server_config(&identity, clients)?)
+}
+
+/// The names and addresses of the server: those that it always has, the one it listens on, and further ones.
+fn called(address: IpAddr, further: &[String]) -> (Vec<String>, Vec<IpAddr>) {
+    let mut names: Vec<String> = NAMES.map(str::to_owned).into();
+    let mut addresses = vec![IpAddr::from([127, 0, 0, 1]), IpAddr::from([10, 96, 0, 1])];
+    addresses.extend(Some(address).filter(|address| !address.is_unspecified()));
+    for name in further {
+        match name.parse() {
+            Ok(address) => addresses.push(address),
+            Err(_) => names.push(name.clone()),
+        }
+    }
+    (names, addresses)
+}
+
+/// An address that a client on this machine can use.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() { SocketAddr::from(([127, 0, 0, 1], address.port())) } else { address }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_called_what_its_flags_say() {
+        let everywhere = IpAddr::from([0, 0, 0, 0]);
+        let (names, addresses) = called(everywhere, &["hive.example.com".to_owned(), "192.0.2.7".to_owned()]);
+        assert_eq!(names.last().map(String::as_str), Some("hive.example.com"));
+        assert_eq!(addresses.last(), Some(&IpAddr::from([192, 0, 2, 7])));
+        assert!(!addresses.contains(&everywhere));
+    }
+}
