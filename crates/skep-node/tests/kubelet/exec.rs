@@ -54,7 +54,9 @@ async fn what_cannot_run(cluster: Arc<Cluster>) {
 async fn a_terminal(cluster: Arc<Cluster>) {
     cluster.script("terminal", STAY).await;
     let (near, far) = terminal();
-    let mut command = cluster.kubectl(&["exec", "-it", "terminal", "--", "sh", "-c", "tty; stty size; echo $TERM"]);
+    // The size comes in a message of its own, which the program can be ahead of.
+    let script = "tty; while [ \"$(stty size)\" = '0 0' ]; do sleep 0.1; done; stty size; echo $TERM";
+    let mut command = cluster.kubectl(&["exec", "-it", "terminal", "--", "sh", "-c", script]);
     let streams = [far.try_clone().unwrap(), far.try_clone().unwrap(), far];
     let [stdin, stdout, stderr] = streams.map(Stdio::from);
     let status = command.stdin(stdin).stdout(stdout).stderr(stderr).status().await.unwrap();
