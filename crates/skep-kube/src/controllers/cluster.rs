@@ -7,8 +7,8 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use kube::runtime::watcher;
 use kube::{Api, Client};
+use skep_control::Cache;
 
-use super::cache::Cache;
 use super::events::Recorder;
 use super::objects::{Kind, Objects};
 
@@ -44,7 +44,7 @@ impl Cluster {
     fn watch<K: Kind>(&mut self, config: watcher::Config) -> Arc<Cache<K>> {
         let cache = Arc::new(Cache::<K>::default());
         self.caches.insert(TypeId::of::<K>(), Box::new(cache.clone()));
-        self.watches.push(Box::pin(cache.clone().follow(Api::all(self.client.clone()), config)));
+        self.watches.push(Box::pin(cache.clone().follow(None, Api::all(self.client.clone()), config)));
         cache
     }
 

@@ -1,6 +1,6 @@
 //! What can go wrong while a controller works on one object.
 
-use std::time::Duration;
+use skep_control::Failure;
 
 /// Why one object could not be brought to its desired state. The work is repeated later, with growing delays.
 #[derive(Debug, thiserror::Error)]
@@ -13,8 +13,6 @@ pub enum ControllerError {
     Serialize(#[from] serde_json::Error),
     #[error("cannot remove the volume folder {folder}: {source}")]
     Folder { folder: String, source: std::io::Error },
-    #[error("not finished within {} s", .0.as_secs())]
-    Deadline(Duration),
     #[error("{0} of the steps failed; the first: {1}")]
     Several(usize, Box<ControllerError>),
 }
@@ -34,7 +32,7 @@ impl ControllerError {
                 _ => None,
             },
             Self::Several(_, first) => first.code(),
-            Self::Selector(_) | Self::Serialize(_) | Self::Folder { .. } | Self::Deadline(_) => None,
+            Self::Selector(_) | Self::Serialize(_) | Self::Folder { .. } => None,
         }
     }
 
@@ -53,11 +51,6 @@ impl ControllerError {
         matches!(self, Self::Api(error) if matches!(error.as_ref(), kube::Error::Api(status) if status.reason == wanted))
     }
 
-    /// Somebody else was faster; the next look at the cache will tell what is left to do.
-    pub fn is_conflict(&self) -> bool {
-        self.code() == Some(409)
-    }
-
     pub fn is_not_found(&self) -> bool {
         self.code() == Some(404)
     }
@@ -68,6 +61,12 @@ impl ControllerError {
         let kube::Error::Api(status) = error.as_ref() else { return false };
         let causes = status.details.as_ref().map(|details| details.causes.as_slice()).unwrap_or_default();
         causes.iter().any(|cause| cause.reason == "NamespaceTerminating")
+    }
+}
+
+impl Failure for ControllerError {
+    fn is_conflict(&self) -> bool {
+        self.code() == Some(409)
     }
 }
 

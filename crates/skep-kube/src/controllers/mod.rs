@@ -4,7 +4,6 @@
 //! sees with what should be (pure functions, in files named `plan`, `decide` or after their subject) and writes the
 //! difference. At rest nothing is written.
 
-mod cache;
 mod cluster;
 mod deployment;
 mod discovery;
@@ -13,21 +12,18 @@ mod error;
 pub mod events;
 mod garbage;
 mod hash;
-mod key;
 mod namespace;
 mod nodes;
 mod objects;
 mod ownership;
 mod pods;
 mod quantity;
-mod queue;
 mod quota;
 mod replica_set;
 mod scheduler;
 mod service_accounts;
 mod stateful_set;
 mod volumes;
-mod worker;
 
 use std::collections::BTreeSet;
 

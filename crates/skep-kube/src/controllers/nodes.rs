@@ -7,13 +7,11 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::{Node, Taint};
 use kube::ResourceExt;
 use serde_json::json;
+use skep_control::{Key, Next, Queue, work};
 
 use super::cluster::Cluster;
 use super::error::{ControllerError, found};
-use super::key::Key;
 use super::objects::Objects;
-use super::queue::Queue;
-use super::worker::{Next, work};
 
 const SOURCE: &str = "node-controller";
 const CONCURRENCY: usize = 1;
@@ -37,7 +35,7 @@ impl Controller {
 
     pub(super) async fn run(self) {
         self.nodes.cache().complete().await;
-        work(SOURCE, &self.queue, CONCURRENCY, |key| self.reconcile(key)).await;
+        work(SOURCE, &self.queue, CONCURRENCY, &(), |key| self.reconcile(key)).await;
     }
 
     async fn reconcile(&self, key: Key) -> Result<Next, ControllerError> {

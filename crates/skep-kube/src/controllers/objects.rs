@@ -13,10 +13,9 @@ use kube::{Api, Client, Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use skep_control::{Cache, Key};
 
-use super::cache::Cache;
 use super::error::{ControllerError, found};
-use super::key::Key;
 
 /// The kinds that the controllers know by type, and where their objects live.
 pub(super) trait Kind:

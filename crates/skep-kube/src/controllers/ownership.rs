@@ -6,11 +6,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta, 
 use kube::ResourceExt;
 use kube::core::{Selector, SelectorExt as _};
 use serde_json::json;
+use skep_control::{Key, Queue};
 
 use super::error::ControllerError;
-use super::key::Key;
 use super::objects::{Kind, Objects};
-use super::queue::Queue;
 
 /// The reference that makes `owner` the controller of an object.
 pub(super) fn controller_reference<K: Kind>(owner: &K) -> OwnerReference {

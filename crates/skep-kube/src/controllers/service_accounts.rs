@@ -7,13 +7,11 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace, ServiceAccount};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 use kube::runtime::watcher;
+use skep_control::{Key, Next, Queue, work};
 
 use super::cluster::Cluster;
 use super::error::ControllerError;
-use super::key::Key;
 use super::objects::Objects;
-use super::queue::Queue;
-use super::worker::{Next, work};
 
 const SOURCE: &str = "serviceaccount-controller";
 const CONCURRENCY: usize = 4;
@@ -60,7 +58,7 @@ impl Controller {
         self.namespaces.cache().complete().await;
         self.accounts.cache().complete().await;
         self.certificates.cache().complete().await;
-        work(SOURCE, &self.queue, CONCURRENCY, |key| self.reconcile(key)).await;
+        work(SOURCE, &self.queue, CONCURRENCY, &(), |key| self.reconcile(key)).await;
     }
 
     async fn reconcile(&self, key: Key) -> Result<Next, ControllerError> {

@@ -16,16 +16,14 @@ use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 use kube::api::DeleteParams;
 use serde_json::json;
+use skep_control::{Key, Next, Queue, work};
 
 use super::cluster::Cluster;
 use super::error::{ControllerError, found};
 use super::events::{Note, Recorder};
-use super::key::Key;
 use super::objects::Objects;
 use super::ownership::{claim_all, controller_key, is_controlled_by, matches, selector_of, wake_owners};
 use super::pods;
-use super::queue::Queue;
-use super::worker::{Next, work};
 use conditions::Milestone;
 use plan::{Observed, Step};
 
@@ -63,7 +61,7 @@ impl Controller {
         self.deployments.cache().complete().await;
         self.replica_sets.cache().complete().await;
         self.pods.cache().complete().await;
-        work(SOURCE, &self.queue, CONCURRENCY, |key| self.reconcile(key)).await;
+        work(SOURCE, &self.queue, CONCURRENCY, &(), |key| self.reconcile(key)).await;
     }
 
     async fn reconcile(&self, key: Key) -> Result<Next, ControllerError> {

@@ -53,8 +53,11 @@ pub(super) fn replicas(replica_set: &ReplicaSet) -> i32 {
     replica_set.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1)
 }
 
+/// The pods that a ReplicaSet can be counted on for. One that was made smaller a moment ago still reports those that it
+/// is about to give up.
 pub(super) fn available(replica_set: &ReplicaSet) -> i32 {
-    replica_set.status.as_ref().and_then(|status| status.available_replicas).unwrap_or(0)
+    let reported = replica_set.status.as_ref().and_then(|status| status.available_replicas).unwrap_or(0);
+    reported.min(replicas(replica_set))
 }
 
 pub(super) fn total<'a>(replica_sets: impl IntoIterator<Item = &'a Arc<ReplicaSet>>) -> i32 {
@@ -149,6 +152,8 @@ mod tests {
             // Broken pods go first, wherever they are.
             (replica_set(0, 0), vec![replica_set(8, 8), replica_set(5, 0)], vec![8, 0]),
             (replica_set(10, 10), vec![replica_set(3, 3)], vec![0]),
+            // This one was just made smaller and still reports what it had.
+            (replica_set(6, 5), vec![replica_set(5, 8)], vec![3]),
         ];
         for (new, old, expected) in table {
             let references: Vec<_> = old.iter().collect();

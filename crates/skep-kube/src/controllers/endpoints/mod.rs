@@ -12,14 +12,12 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 use kube::api::DeleteParams;
+use skep_control::{Key, Next, Queue, work};
 
 use super::cluster::Cluster;
 use super::error::{ControllerError, found};
-use super::key::Key;
 use super::objects::Objects;
 use super::pods;
-use super::queue::Queue;
-use super::worker::{Next, work};
 use slices::{MANAGED_BY, MANAGER, SERVICE_NAME};
 
 const SOURCE: &str = "endpoint-slice-controller";
@@ -69,7 +67,7 @@ impl Controller {
         self.pods.cache().complete().await;
         self.slices.cache().complete().await;
         self.endpoints.cache().complete().await;
-        work(SOURCE, &self.queue, CONCURRENCY, |key| self.reconcile(key)).await;
+        work(SOURCE, &self.queue, CONCURRENCY, &(), |key| self.reconcile(key)).await;
     }
 
     async fn reconcile(&self, key: Key) -> Result<Next, ControllerError> {

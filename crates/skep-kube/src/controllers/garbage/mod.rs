@@ -17,12 +17,11 @@ use kube::discovery::ApiResource;
 use kube::{Api, Client};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use skep_control::{Next, Queue, work};
 
 use super::cluster::Cluster;
 use super::discovery::Resource;
 use super::error::{ControllerError, found};
-use super::queue::Queue;
-use super::worker::{Next, work};
 use decide::{Action, FOREGROUND, ORPHAN, Owner, Policy, decide};
 use graph::{Graph, Node};
 
@@ -54,7 +53,7 @@ impl Controller {
         let mut monitors = monitors::Monitors::new(self.client.clone(), self.shared.clone());
         // Decisions taken before all watches are complete would ask the server about every owner.
         monitors.start().await;
-        tokio::join!(monitors.follow(), work(SOURCE, &self.shared.queue, CONCURRENCY, |uid| self.collect(uid)));
+        tokio::join!(monitors.follow(), work(SOURCE, &self.shared.queue, CONCURRENCY, &(), |uid| self.collect(uid)));
     }
 
     async fn collect(&self, uid: String) -> Result<Next, ControllerError> {

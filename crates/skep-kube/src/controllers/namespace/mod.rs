@@ -10,14 +10,12 @@ use k8s_openapi::api::core::v1::{Namespace, NamespaceStatus};
 use k8s_openapi::jiff::Timestamp;
 use kube::api::{DeleteParams, DynamicObject, ListParams, PartialObjectMeta, PostParams};
 use kube::{Api, Client, ResourceExt};
+use skep_control::{Key, Next, Queue, work};
 
 use super::cluster::Cluster;
 use super::discovery::{self, Resource};
 use super::error::{ControllerError, found};
-use super::key::Key;
 use super::objects::Objects;
-use super::queue::Queue;
-use super::worker::{Next, work};
 use conditions::Remaining;
 
 const SOURCE: &str = "namespace-controller";
@@ -50,7 +48,7 @@ impl Controller {
 
     pub(super) async fn run(self) {
         self.namespaces.cache().complete().await;
-        work(SOURCE, &self.queue, CONCURRENCY, |key| self.reconcile(key)).await;
+        work(SOURCE, &self.queue, CONCURRENCY, &(), |key| self.reconcile(key)).await;
     }
 
     async fn reconcile(&self, key: Key) -> Result<Next, ControllerError> {

@@ -11,16 +11,14 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 use kube::api::DeleteParams;
+use skep_control::{Key, Next, Queue, work};
 
 use super::cluster::Cluster;
 use super::error::ControllerError;
 use super::events::{Note, Recorder};
-use super::key::Key;
 use super::objects::Objects;
 use super::ownership::{claim_all, is_controlled_by, matches, selector_of, wake_owners};
 use super::pods;
-use super::queue::Queue;
-use super::worker::{Next, work};
 use status::Failure;
 
 const SOURCE: &str = "replicaset-controller";
@@ -47,7 +45,7 @@ impl Controller {
     pub(super) async fn run(self) {
         self.replica_sets.cache().complete().await;
         self.pods.cache().complete().await;
-        work(SOURCE, &self.queue, CONCURRENCY, |key| self.reconcile(key)).await;
+        work(SOURCE, &self.queue, CONCURRENCY, &(), |key| self.reconcile(key)).await;
     }
 
     async fn reconcile(&self, key: Key) -> Result<Next, ControllerError> {

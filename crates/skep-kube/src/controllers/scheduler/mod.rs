@@ -12,15 +12,13 @@ use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 use kube::api::PostParams;
 use serde_json::Value;
+use skep_control::{Key, Next, Queue, work};
 
 use super::cluster::Cluster;
 use super::error::{ControllerError, found};
 use super::events::{Note, Recorder, Severity};
-use super::key::Key;
 use super::objects::Objects;
 use super::pods;
-use super::queue::Queue;
-use super::worker::{Next, work};
 
 const SOURCE: &str = "default-scheduler";
 const CONCURRENCY: usize = 4;
@@ -68,7 +66,7 @@ impl Controller {
         self.pods.cache().complete().await;
         self.nodes.cache().complete().await;
         self.claims.cache().complete().await;
-        work(SOURCE, &self.queue, CONCURRENCY, |key| self.reconcile(key)).await;
+        work(SOURCE, &self.queue, CONCURRENCY, &(), |key| self.reconcile(key)).await;
     }
 
     async fn reconcile(&self, key: Key) -> Result<Next, ControllerError> {

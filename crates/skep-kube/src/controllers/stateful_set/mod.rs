@@ -15,16 +15,14 @@ use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 use kube::api::DeleteParams;
 use serde_json::json;
+use skep_control::{Failure as _, Key, Next, Queue, work};
 
 use super::cluster::Cluster;
 use super::error::{ControllerError, found};
 use super::events::{Note, Recorder};
-use super::key::Key;
 use super::objects::Objects;
 use super::ownership::{claim_all, is_controlled_by, matches, selector_of, wake_owners};
 use super::pods;
-use super::queue::Queue;
-use super::worker::{Next, work};
 use plan::{Observed, Step};
 use revisions::Revisions;
 
@@ -63,7 +61,7 @@ impl Controller {
         self.pods.cache().complete().await;
         self.revisions.cache().complete().await;
         self.claims.cache().complete().await;
-        work(SOURCE, &self.queue, CONCURRENCY, |key| self.reconcile(key)).await;
+        work(SOURCE, &self.queue, CONCURRENCY, &(), |key| self.reconcile(key)).await;
     }
 
     async fn reconcile(&self, key: Key) -> Result<Next, ControllerError> {

@@ -11,14 +11,12 @@ use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 use kube::api::DeleteParams;
 use serde_json::json;
+use skep_control::{Key, Next, Queue, work};
 
 use super::cluster::Cluster;
 use super::error::{ControllerError, found};
 use super::events::{Note, Recorder};
-use super::key::Key;
 use super::objects::Objects;
-use super::queue::Queue;
-use super::worker::{Next, work};
 use plan::{ClaimStep, VolumeStep};
 
 const SOURCE: &str = "persistentvolume-controller";
@@ -84,7 +82,7 @@ impl Controller {
         self.claims.cache().complete().await;
         self.volumes.cache().complete().await;
         self.pods.cache().complete().await;
-        work(SOURCE, &self.queue, CONCURRENCY, |key| self.reconcile(key)).await;
+        work(SOURCE, &self.queue, CONCURRENCY, &(), |key| self.reconcile(key)).await;
     }
 
     async fn reconcile(&self, key: Key) -> Result<Next, ControllerError> {

@@ -7,17 +7,17 @@ use kube::ResourceExt;
 /// Namespace and name; the namespace of a cluster-wide object is empty. Sorted by namespace, so that the objects of
 /// one namespace are neighbours.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Key {
-    pub(super) namespace: String,
-    pub(super) name: String,
+pub struct Key {
+    pub namespace: String,
+    pub name: String,
 }
 
 impl Key {
-    pub(super) fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
+    pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
         Self { namespace: namespace.into(), name: name.into() }
     }
 
-    pub(super) fn of<K: ResourceExt>(object: &K) -> Self {
+    pub fn of<K: ResourceExt>(object: &K) -> Self {
         Self { namespace: object.namespace().unwrap_or_default(), name: object.name_any() }
     }
 }

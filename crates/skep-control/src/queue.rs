@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 /// A deduplicating queue. It cannot outgrow the number of distinct items.
 #[derive(Debug)]
-pub(super) struct Queue<T> {
+pub struct Queue<T> {
     state: Mutex<State<T>>,
     changed: Notify,
 }
@@ -31,11 +31,11 @@ impl<T: Clone + Eq + Hash + Ord> Default for Queue<T> {
 }
 
 impl<T: Clone + Eq + Hash + Ord> Queue<T> {
-    pub(super) fn add(&self, item: T) {
+    pub fn add(&self, item: T) {
         self.add_at(item, Instant::now());
     }
 
-    pub(super) fn add_after(&self, item: T, delay: Duration) {
+    pub fn add_after(&self, item: T, delay: Duration) {
         self.add_at(item, Instant::now() + delay);
     }
 
@@ -50,8 +50,18 @@ impl<T: Clone + Eq + Hash + Ord> Queue<T> {
         self.changed.notify_one();
     }
 
+    /// How many items wait, those whose time has not come included.
+    pub fn len(&self) -> usize {
+        self.state.lock().waiting.len()
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// The next item whose time has come. [`Self::done`] must be called for it.
-    pub(super) async fn next(&self) -> T {
+    pub async fn next(&self) -> T {
         loop {
             let changed = self.changed.notified();
             let earliest = match self.state.lock().take_due(Instant::now()) {
@@ -71,7 +81,7 @@ impl<T: Clone + Eq + Hash + Ord> Queue<T> {
     }
 
     /// Work on the item has ended; it comes back after `again`, or at once if it was added meanwhile.
-    pub(super) fn done(&self, item: T, again: Option<Duration>) {
+    pub fn done(&self, item: T, again: Option<Duration>) {
         {
             let mut state = self.state.lock();
             let added = state.running.remove(&item).flatten();

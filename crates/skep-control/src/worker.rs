@@ -3,13 +3,12 @@
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::hash::Hash;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 
-use super::error::ControllerError;
-use super::queue::Queue;
+use crate::queue::Queue;
 
 /// Enough for a slow server, short enough that a hanging request does not block an object for long.
 const RECONCILE_LIMIT: Duration = Duration::from_mins(2);
@@ -20,7 +19,7 @@ const CONFLICT_DELAY: Duration = Duration::from_millis(50);
 
 /// What is left to do after a successful pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub enum Next {
     /// Nothing until something changes.
     Rest,
     /// Look again after this time: a deadline or a minimum readiness will have passed.
@@ -28,20 +27,40 @@ pub(super) enum Next {
 }
 
 impl Next {
-    pub(super) fn after(delay: Option<Duration>) -> Self {
+    /// Looks again after some time, or not at all.
+    pub fn after(delay: Option<Duration>) -> Self {
         delay.map_or(Self::Rest, Self::After)
     }
 }
 
+/// Why a pass failed.
+pub trait Failure: Display {
+    /// Somebody else was faster: the next look at the cache will tell what is left to do.
+    fn is_conflict(&self) -> bool;
+}
+
+/// Is told how every pass ended.
+pub trait Observer {
+    /// A pass took this long, and succeeded or not.
+    fn passed(&self, took: Duration, succeeded: bool);
+}
+
+/// Nobody wants to know.
+impl Observer for () {
+    fn passed(&self, _: Duration, _: bool) {}
+}
+
 /// Works on up to `concurrency` items at a time, for ever.
-pub(super) async fn work<T, F>(
+pub async fn work<T, F, E>(
     controller: &'static str,
     queue: &Queue<T>,
     concurrency: usize,
+    observer: &impl Observer,
     reconcile: impl Fn(T) -> F,
 ) where
     T: Clone + Eq + Hash + Ord + Display,
-    F: Future<Output = Result<Next, ControllerError>>,
+    F: Future<Output = Result<Next, E>>,
+    E: Failure,
 {
     let mut running = FuturesUnordered::new();
     let mut failures: HashMap<T, u32> = HashMap::new();
@@ -49,28 +68,33 @@ pub(super) async fn work<T, F>(
         tokio::select! {
             item = queue.next(), if running.len() < concurrency => {
                 let pass = tokio::time::timeout(RECONCILE_LIMIT, reconcile(item.clone()));
-                running.push(async move { (item, pass.await) });
+                let began = Instant::now();
+                running.push(async move { (item, began, pass.await) });
             }
-            Some((item, outcome)) = running.next() => {
-                let outcome = outcome.unwrap_or(Err(ControllerError::Deadline(RECONCILE_LIMIT)));
-                let again = match outcome {
-                    Ok(next) => {
+            Some((item, began, outcome)) = running.next() => {
+                observer.passed(began.elapsed(), matches!(outcome, Ok(Ok(_))));
+                let error: &dyn Display = match &outcome {
+                    Ok(Ok(next)) => {
                         failures.remove(&item);
-                        match next {
+                        let again = match next {
                             Next::Rest => None,
-                            Next::After(delay) => Some(delay),
-                        }
+                            Next::After(delay) => Some(*delay),
+                        };
+                        queue.done(item, again);
+                        continue;
                     }
-                    Err(error) if error.is_conflict() => Some(CONFLICT_DELAY),
-                    Err(error) => {
-                        let count = failures.entry(item.clone()).or_default();
-                        *count = count.saturating_add(1);
-                        let delay = delay_after(*count);
-                        tracing::warn!(controller, object = %item, %error, retry_in = ?delay, "not reconciled");
-                        Some(delay)
+                    Ok(Err(error)) if error.is_conflict() => {
+                        queue.done(item, Some(CONFLICT_DELAY));
+                        continue;
                     }
+                    Ok(Err(error)) => error,
+                    Err(_) => &"not finished in time",
                 };
-                queue.done(item, again);
+                let count = failures.entry(item.clone()).or_default();
+                *count = count.saturating_add(1);
+                let delay = delay_after(*count);
+                tracing::warn!(controller, object = %item, %error, retry_in = ?delay, "not reconciled");
+                queue.done(item, Some(delay));
             }
         }
     }
@@ -84,8 +108,23 @@ fn delay_after(failures: u32) -> Duration {
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
+    use std::fmt;
 
     use super::*;
+
+    struct No;
+
+    impl fmt::Display for No {
+        fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("no")
+        }
+    }
+
+    impl Failure for No {
+        fn is_conflict(&self) -> bool {
+            false
+        }
+    }
 
     #[test]
     fn delays_double_up_to_a_limit() {
@@ -101,9 +140,9 @@ mod tests {
         queue.add("a");
         let passes = Cell::new(0);
         let passes = &passes;
-        let all = work("test", &queue, 2, |_| async move {
+        let all = work("test", &queue, 2, &(), |_| async move {
             passes.set(passes.get() + 1);
-            if passes.get() < 4 { Err(ControllerError::Selector("no".into())) } else { Ok(Next::Rest) }
+            if passes.get() < 4 { Err(No) } else { Ok(Next::Rest) }
         });
         let enough = async {
             while passes.get() < 4 {

@@ -1,0 +1,12 @@
+//! What every controller is made of: the name of an object, a watched copy of all objects of a kind, a queue of objects
+//! to look at, and the loop that works it off. It knows no kind and needs nothing but a `kube::Client`.
+
+mod cache;
+mod key;
+mod queue;
+mod worker;
+
+pub use cache::{Cache, Change};
+pub use key::Key;
+pub use queue::Queue;
+pub use worker::{Failure, Next, Observer, work};
