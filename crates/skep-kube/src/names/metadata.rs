@@ -1,8 +1,11 @@
 //! Checks of the metadata that every object has.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 use super::{dns1035_label, dns1123_label, dns1123_subdomain, label_value, path_segment, qualified_name};
+use crate::go_text;
 use crate::status::FieldError;
 
 /// How much room all keys and values of the annotations take together, at most.
@@ -103,6 +106,21 @@ pub fn finalizer_name(finalizer: &str) -> Vec<String> {
 fn unknown_finalizer(finalizer: &str) -> Option<&'static str> {
     let known = finalizer.contains('/') || STANDARD_FINALIZERS.contains(&finalizer);
     (!known).then_some("name is neither a standard finalizer name nor is it fully qualified")
+}
+
+/// What is told about finalizers that are new and that somebody else might have thought of, too.
+pub fn finalizer_warnings(new: &[&str], old: &[&str]) -> Vec<String> {
+    let doubtful: BTreeSet<&str> =
+        new.iter().copied().filter(|name| !old.contains(name) && unknown_finalizer(name).is_some()).collect();
+    let warn = |name: &str| {
+        let advice = if name.contains('.') { " including a path (/)" } else { "" };
+        let name = go_text::quoted(name);
+        format!(
+            "metadata.finalizers: {name}: prefer a domain-qualified finalizer name{advice} to avoid accidental conflicts \
+             with other finalizer writers"
+        )
+    };
+    doubtful.into_iter().map(warn).collect()
 }
 
 /// Checks `metadata.finalizers` by what holds for every kind.

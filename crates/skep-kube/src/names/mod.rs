@@ -17,8 +17,8 @@ pub use address::{ADDRESS_FORM, RANGE_FORM, address, address_range, reachable_ad
 pub use dns::{dns1035_label, dns1123_label, dns1123_search, dns1123_subdomain, wildcard_subdomain};
 pub use generate::generate_name;
 pub use metadata::{
-    ANNOTATIONS_LIMIT, NameRule, finalizer_name, validate_annotations, validate_finalizers, validate_known_finalizers,
-    validate_labels, validate_object_name,
+    ANNOTATIONS_LIMIT, NameRule, finalizer_name, finalizer_warnings, validate_annotations, validate_finalizers,
+    validate_known_finalizers, validate_labels, validate_object_name,
 };
 pub use parts::{
     PORT_RANGE, config_map_key, environment_variable_name, is_port_number, path_segment, percent, port_name,

@@ -7,16 +7,12 @@ use super::Schema;
 /// Fills in the defaults of a schema, wherever the parent is there, and then drops the nulls of members that may not be
 /// null and have no default. A null where there is a default counts as absence.
 pub fn apply_defaults(schema: &Schema, object: &mut Value) {
-    fill(schema, object);
+    fill_defaults(schema, object);
     drop_nulls(schema, object);
 }
 
-/// What a schema puts in the place of nothing. A default of null puts nothing there.
-fn default(schema: &Schema) -> Option<&Value> {
-    schema.default.as_ref().filter(|default| !default.is_null())
-}
-
-fn fill(schema: &Schema, value: &mut Value) {
+/// Fills in the defaults of a schema, wherever the parent is there, and leaves other nulls alone.
+pub fn fill_defaults(schema: &Schema, value: &mut Value) {
     match value {
         Value::Object(members) => {
             for (name, property) in &schema.properties {
@@ -27,10 +23,10 @@ fn fill(schema: &Schema, value: &mut Value) {
             }
             for (name, member) in members.iter_mut() {
                 if let Some(property) = schema.properties.get(name) {
-                    fill(property, member);
+                    fill_defaults(property, member);
                 } else if let Some(entry) = &schema.additional_properties {
                     fill_null(entry, member);
-                    fill(entry, member);
+                    fill_defaults(entry, member);
                 }
             }
         }
@@ -38,12 +34,17 @@ fn fill(schema: &Schema, value: &mut Value) {
             for (item, schema) in items.iter_mut().zip(std::iter::repeat(&schema.items)) {
                 if let Some(schema) = schema {
                     fill_null(schema, item);
-                    fill(schema, item);
+                    fill_defaults(schema, item);
                 }
             }
         }
         _ => {}
     }
+}
+
+/// What a schema puts in the place of nothing. A default of null puts nothing there.
+fn default(schema: &Schema) -> Option<&Value> {
+    schema.default.as_ref().filter(|default| !default.is_null())
 }
 
 fn fill_null(schema: &Schema, value: &mut Value) {

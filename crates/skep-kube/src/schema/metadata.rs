@@ -1,7 +1,7 @@
 //! What is known of `metadata`, at the root of an object and in embedded objects: which members there are and what
 //! they hold.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Schema, path};
 use crate::decode::UnusualNumbers;
@@ -85,6 +85,34 @@ fn unreadable_inside(schema: &Schema, value: &Value, path: &str) -> Option<Strin
             items.iter().enumerate().find_map(|(index, item)| unreadable_inside(schema, item, &path::item(path, index)))
         }
         _ => None,
+    }
+}
+
+/// Puts the metadata of embedded objects into the form in which the server keeps all metadata: a null is an empty one,
+/// and nothing in it is null or empty.
+pub fn settle_embedded(schema: &Schema, value: &mut Value) {
+    if schema.embedded_resource {
+        if let Some(metadata @ Value::Null) = value.get_mut("metadata") {
+            *metadata = Value::Object(Map::new());
+        }
+        crate::builtin::canonical_metadata(value);
+    }
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                if let Some(schema) = schema.member(name) {
+                    settle_embedded(schema, member);
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(schema) = &schema.items {
+                for item in items {
+                    settle_embedded(schema, item);
+                }
+            }
+        }
+        _ => {}
     }
 }
 

@@ -13,8 +13,8 @@ mod rules;
 pub mod structural;
 mod validate;
 
-pub use defaults::apply_defaults;
-pub use metadata::unreadable;
+pub use defaults::{apply_defaults, fill_defaults};
+pub use metadata::{settle_embedded, unreadable};
 pub use prune::prune;
 pub use rules::CompiledRules;
 pub use validate::{CompiledSchema, Scale, validate, validate_status};

@@ -11,6 +11,8 @@ use super::metadata;
 use crate::store::{Content, Labels, Record};
 
 const STORED_PREFIX: &[u8] = b"{\"metadata\":{";
+/// What would follow if an object did not begin like that, which none does.
+const NOTHING_STORED: &[u8] = b"}}";
 
 /// The stored form of an object.
 pub fn store(object: &Value) -> Result<Content, serde_json::Error> {
@@ -53,28 +55,47 @@ pub struct Shown<'a> {
 
 /// Appends the served form of a record. `revision` is the record's own, except for a deleted object.
 pub fn serve(record: &Record, revision: u64, shown: Shown<'_>, output: &mut Vec<u8>) {
-    output.extend_from_slice(b"{\"apiVersion\":");
-    write_text(shown.api_version, output);
-    output.extend_from_slice(b",\"kind\":");
-    write_text(shown.kind, output);
-    output.extend_from_slice(b",\"metadata\":{\"resourceVersion\":\"");
-    write_rest(record, revision, output);
+    serve_head(record, revision, shown, output);
+    output.extend_from_slice(stored_rest(record));
+}
+
+/// As [`serve`], without the rest of the object, which is the same for everybody: what the store holds of it follows.
+pub fn serve_shared(record: &Record, revision: u64, shown: Shown<'_>, output: &mut Vec<u8>) -> Bytes {
+    serve_head(record, revision, shown, output);
+    if record.object.starts_with(STORED_PREFIX) {
+        record.object.slice(STORED_PREFIX.len()..)
+    } else {
+        Bytes::from_static(NOTHING_STORED)
+    }
 }
 
 /// As [`serve`], without `apiVersion` and `kind`.
 pub fn serve_bare(record: &Record, output: &mut Vec<u8>) {
     output.extend_from_slice(b"{\"metadata\":{\"resourceVersion\":\"");
-    write_rest(record, record.revision, output);
+    write_revision(record, record.revision, output);
+    output.extend_from_slice(stored_rest(record));
 }
 
-fn write_rest(record: &Record, revision: u64, output: &mut Vec<u8>) {
+fn serve_head(record: &Record, revision: u64, shown: Shown<'_>, output: &mut Vec<u8>) {
+    output.extend_from_slice(b"{\"apiVersion\":");
+    write_text(shown.api_version, output);
+    output.extend_from_slice(b",\"kind\":");
+    write_text(shown.kind, output);
+    output.extend_from_slice(b",\"metadata\":{\"resourceVersion\":\"");
+    write_revision(record, revision, output);
+}
+
+fn write_revision(record: &Record, revision: u64, output: &mut Vec<u8>) {
     output.extend_from_slice(revision.to_string().as_bytes());
     output.push(b'"');
-    let rest = record.object.strip_prefix(STORED_PREFIX).unwrap_or(b"}}");
-    if rest.first() != Some(&b'}') {
+    if stored_rest(record).first() != Some(&b'}') {
         output.push(b',');
     }
-    output.extend_from_slice(rest);
+}
+
+/// What follows the revision of an object: the rest of its metadata and everything else.
+fn stored_rest(record: &Record) -> &[u8] {
+    record.object.strip_prefix(STORED_PREFIX).unwrap_or(NOTHING_STORED)
 }
 
 /// Names of versions and kinds need no escaping; if one does all the same, it gets it.

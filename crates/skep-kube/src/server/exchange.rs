@@ -8,6 +8,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT, WARNING};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::content;
@@ -32,7 +33,7 @@ pub struct Exchange {
     pub body: Bytes,
     pub answer: Answer,
     /// Told to the client beside the answer.
-    pub warnings: Vec<String>,
+    warnings: Mutex<Vec<String>>,
     pub user: User,
 }
 
@@ -65,7 +66,7 @@ impl Exchange {
             warnings.push(warning);
         }
         let user = User::anonymous();
-        Ok(Self { method, path, resource, options, headers, body, answer, warnings, user })
+        Ok(Self { method, path, resource, options, headers, body, answer, warnings: Mutex::new(warnings), user })
     }
 
     /// What the server itself does to an object of the store, in the version in which it is stored.
@@ -111,12 +112,18 @@ impl Exchange {
     }
 
     /// Tells the client something beside the answer, once.
-    pub fn warn(&mut self, warnings: Vec<String>) {
+    pub fn warn(&self, warnings: Vec<String>) {
+        let mut told = self.warnings.lock();
         for warning in warnings {
-            if !self.warnings.contains(&warning) {
-                self.warnings.push(warning);
+            if !told.contains(&warning) {
+                told.push(warning);
             }
         }
+    }
+
+    /// What is to be told beside the answer.
+    pub fn take_warnings(&self) -> Vec<String> {
+        std::mem::take(&mut self.warnings.lock())
     }
 
     /// An answer that is one JSON document.

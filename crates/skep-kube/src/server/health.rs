@@ -4,8 +4,8 @@ use axum::body::Body;
 use http::{Response, StatusCode};
 
 use super::State;
+use super::documents::respond;
 use super::options::pairs;
-use super::route::respond;
 
 /// The checks, by the names that the real server gives to those like them. The third says whether only readiness asks.
 const CHECKS: [(&str, Check, bool); 3] =

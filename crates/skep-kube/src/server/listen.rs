@@ -1,5 +1,6 @@
 //! The server on a network: TLS, client certificates, limits, and an orderly end.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +15,8 @@ use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
 
-use super::Server;
+use super::linger::Lingering;
+use super::{Server, leftover};
 use crate::auth::tls::ClientCertificates;
 
 /// Requests that are under way when the server is asked to stop get this long. Watches never end by themselves.
@@ -23,6 +25,9 @@ const DRAIN_LIMIT: Duration = Duration::from_secs(2);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// How many requests one connection may have under way, as on the real server.
 const STREAMS: u32 = 250;
+/// The head of a request may be so large. It is held before anybody knows who asks, so that this times the number of
+/// connections is memory that anybody can take. Paths end at 64 KiB anyway.
+const HEAD_LIMIT: u32 = 256 * 1024;
 /// How often a client that says nothing is asked whether it is still there, and how long it may think about it.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 const PING_LIMIT: Duration = Duration::from_secs(15);
@@ -70,7 +75,8 @@ impl Server {
         let limits = self.state.limits;
         // Small answers should not wait for more to come.
         let _ = stream.set_nodelay(true);
-        let Ok(Ok(stream)) = tokio::time::timeout(limits.handshake, acceptor.accept(stream)).await else {
+        let accepted = acceptor.accept(Lingering::new(stream));
+        let Ok(Ok(stream)) = tokio::time::timeout(limits.handshake, accepted).await else {
             return;
         };
         let chain = stream.get_ref().1.peer_certificates().map(<[_]>::to_vec);
@@ -81,10 +87,14 @@ impl Server {
             // A connection can outlive the certificate that it was made with.
             request.extensions_mut().insert(clients.judge(chain.as_deref(), UnixTime::now()));
             let (router, request_under_way) = (router.clone(), UnderWay::begin(&under_way));
+            let (request, leftover) = leftover::keep(request);
             async move {
-                let answer = router.oneshot(request.map(Body::new)).await;
+                let mut answer = router.oneshot(request).await?;
+                if let Some(leftover) = leftover {
+                    leftover.settle(&mut answer).await;
+                }
                 // An answer is given when all of it is.
-                answer.map(|answer| answer.map(|body| request_under_way.until_the_end_of(body)))
+                Ok::<_, Infallible>(answer.map(|body| request_under_way.until_the_end_of(body)))
             }
         });
         let builder = builder();
@@ -107,8 +117,10 @@ fn builder() -> Builder<TokioExecutor> {
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(STREAMS)
+        .max_header_list_size(HEAD_LIMIT)
         .keep_alive_interval(PING_INTERVAL)
         .keep_alive_timeout(PING_LIMIT);
+    builder.http1().max_buf_size(HEAD_LIMIT as usize);
     builder
 }
 

@@ -8,16 +8,20 @@
 
 mod access;
 mod admission;
+mod aside;
 mod codec;
 mod connect;
 mod content;
 mod continue_token;
 mod crd;
 mod discovery;
+mod documents;
 mod exchange;
 mod expiry;
 mod health;
+mod leftover;
 mod limits;
+mod linger;
 mod listen;
 mod listing;
 mod metadata;
@@ -68,6 +72,7 @@ pub(crate) struct State {
     pub(crate) address: String,
     pub(crate) limits: Limits,
     pub(crate) in_flight: limits::InFlight,
+    pub(crate) aside: aside::Aside,
 }
 
 impl Server {
@@ -101,6 +106,7 @@ impl Server {
             address: address.into(),
             limits,
             in_flight,
+            aside: aside::Aside::default(),
         });
         crd::install_stored(&state)?;
         write::bootstrap(&state).await.map_err(|source| StartError::Bootstrap(source.to_string()))?;

@@ -75,10 +75,11 @@ pub fn parse(path: &str) -> Target {
     }
 }
 
-/// The path of a request as everybody is to understand it, whoever authorizes and whoever answers. A malformed encoding
-/// is taken literally and then found nowhere.
-pub fn decoded(path: &str) -> String {
-    String::from_utf8(percent::decode(path).bytes).unwrap_or_else(|_| path.to_owned())
+/// The path of a request as everybody is to understand it, whoever authorizes and whoever answers; none if its encoding
+/// is malformed. What is no text is taken literally and then found nowhere.
+pub fn decoded(path: &str) -> Option<String> {
+    let decoded = percent::decode(path);
+    decoded.is_proper.then(|| String::from_utf8(decoded.bytes).unwrap_or_else(|_| path.to_owned()))
 }
 
 /// Parts of a namespace itself; anything else below a namespace is a resource in it.
@@ -117,7 +118,7 @@ mod tests {
     use super::*;
 
     fn of(path: &str) -> ResourcePath {
-        match parse(&decoded(path)) {
+        match parse(&decoded(path).unwrap()) {
             Target::Resource(path) => path,
             other => panic!("{path} is {other:?}"),
         }
@@ -191,6 +192,7 @@ mod tests {
             Some("system:node")
         );
         assert_eq!(of("/api/v1/nodes/a%252e").name.as_deref(), Some("a%2e"));
-        assert_eq!(of("/api/v1/nodes/%zz%4").name.as_deref(), Some("%zz%4"));
+        assert_eq!(of("/api/v1/nodes/%ff").name.as_deref(), Some("%ff"));
+        assert_eq!(decoded("/api/v1/nodes/%zz"), None);
     }
 }

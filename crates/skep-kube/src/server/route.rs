@@ -9,21 +9,19 @@ use axum::body::Body;
 use axum::extract::Request;
 use bytes::Bytes;
 use futures::FutureExt as _;
-use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderValue, Method, Response, StatusCode};
-use serde_json::json;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{Method, Response};
 
 use super::connect::{self, Part};
 use super::exchange::{self, Exchange, failure, header};
 use super::negotiate;
 use super::options::Options;
 use super::path::{self, ResourcePath, Target};
-use super::registry::{Origin, Registry, Resource};
+use super::registry::Origin;
 use super::write::Expected;
-use super::{Server, State, crd, discovery, health, openapi, read, reviews, watching, write};
+use super::{Server, State, crd, documents, read, reviews, watching, write};
 use crate::auth::User;
 use crate::auth::identity::Certificate;
-use crate::auth::tokens::discovery::{CONFIGURATION_PATH, KEY_SET_PATH};
 use crate::auth::user::{AUTHENTICATED_GROUP, MASTERS_GROUP};
 use crate::status::{ApiError, Reason};
 
@@ -85,14 +83,13 @@ async fn answer(state: &Arc<State>, request: Request) -> Response<Body> {
 
 async fn try_answer(state: &Arc<State>, request: Request) -> Result<Response<Body>, ApiError> {
     crd::catch_up(state);
-    let path = path::decoded(request.uri().path());
+    let Some(path) = path::decoded(request.uri().path()) else { return Ok(documents::bad_request()) };
     let target = path::parse(&path);
     let (parts, body) = request.into_parts();
     let user = state.user_of(&parts)?;
     state.authorize(&user, &parts, &path, &target)?;
     let watches = Options::parse(parts.uri.query().unwrap_or_default()).is_ok_and(|options| options.watch);
     let _permit = state.in_flight.admit(&user, &target, is_read(&parts.method), watches)?;
-    let accept = header(&parts.headers, ACCEPT.as_str()).map(str::to_owned);
     let request = Request::from_parts(parts, body);
     Ok(match target {
         Target::Resource(path) => match reviews::question(&path) {
@@ -101,8 +98,7 @@ async fn try_answer(state: &Arc<State>, request: Request) -> Result<Response<Bod
             }
             _ => about_resource(state, user, path, request).await?,
         },
-        Target::Other(segments) => other(state, &segments, request.uri().query().unwrap_or_default()),
-        discovered => discovery(state, &discovered, accept.as_deref())?,
+        other => documents::answer(state, &other, &request)?,
     })
 }
 
@@ -116,93 +112,17 @@ async fn question(
     let (parts, body) = request.into_parts();
     let encoding = negotiate::answer(header(&parts.headers, ACCEPT.as_str()), false)?.encoding;
     let body = exchange::body(body, state.limits.body).await?;
-    let question = write::read_body(&body, header(&parts.headers, CONTENT_TYPE.as_str()), expected)?;
-    reviews::answer(state, user, path, &question.value, encoding)
-}
-
-fn discovery(state: &State, target: &Target, accept: Option<&str>) -> Result<Response<Body>, ApiError> {
-    let registry = &state.registry;
-    let is_aggregated = negotiate::is_discovery_aggregated(accept)?;
-    Ok(match target {
-        Target::LegacyVersions if is_aggregated => aggregated(&discovery::aggregated(registry, true)),
-        Target::Groups if is_aggregated => aggregated(&discovery::aggregated(registry, false)),
-        Target::LegacyVersions => document(&discovery::legacy_versions(registry, &state.address)),
-        Target::Groups => document(&discovery::groups(registry)),
-        Target::Group(group) => discovery::group(registry, group).map_or_else(no_page, |found| document(&found)),
-        Target::GroupVersion { group, version } => match discovery::resources(registry, group, version) {
-            Some(found) => document(&found),
-            None => nowhere(registry, group)?,
-        },
-        Target::Resource(_) | Target::Other(_) => no_page(),
-    })
-}
-
-fn document(value: &serde_json::Value) -> Response<Body> {
-    respond(StatusCode::OK, "application/json", value.to_string())
-}
-
-fn aggregated(value: &serde_json::Value) -> Response<Body> {
-    respond(StatusCode::OK, "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", value.to_string())
-}
-
-pub(super) fn respond(status: StatusCode, content_type: &str, body: impl Into<Body>) -> Response<Body> {
-    Response::builder().status(status).header(CONTENT_TYPE, content_type).body(body.into()).unwrap_or_default()
-}
-
-fn no_page() -> Response<Body> {
-    respond(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", "404 page not found\n")
-}
-
-/// A path that leads nowhere below a group: whoever serves the built-in groups says so in a document.
-fn nowhere(registry: &Registry, group: &str) -> Result<Response<Body>, ApiError> {
-    let is_built_in = |known: &Resource| known.group == group && known.origin != Origin::Custom;
-    if registry.all().iter().any(|known| is_built_in(known)) { Err(ApiError::no_such_path()) } else { Ok(no_page()) }
-}
-
-fn other(state: &State, segments: &[String], query: &str) -> Response<Body> {
-    match segments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        [question @ ("healthz" | "livez" | "readyz"), check @ ..] if check.len() < 2 => {
-            health::answer(state, question, check.first().copied(), query).unwrap_or_else(no_page)
-        }
-        // The real server does not say that this is JSON.
-        ["openapi", "v3"] => {
-            let index = openapi::index(&state.registry);
-            respond(StatusCode::OK, "text/plain; charset=utf-8", index.to_string())
-        }
-        ["openapi", "v3", "api", version] => schemas(state, "", version),
-        ["openapi", "v3", "apis", group, version] => schemas(state, group, version),
-        ["openapi", "v3", ..] => no_schemas(),
-        ["version"] => document(&json!({
-            "major": "1", "minor": "36", "gitVersion": concat!("v1.36.3+skep-", env!("CARGO_PKG_VERSION")),
-            "gitCommit": "", "gitTreeState": "clean", "buildDate": "1970-01-01T00:00:00Z",
-            "goVersion": "", "compiler": "rustc", "platform": "linux/amd64",
-        })),
-        _ => about_issuer(state, segments).unwrap_or_else(no_page),
-    }
-}
-
-/// What others need to check the tokens that are issued here.
-fn about_issuer(state: &State, segments: &[String]) -> Option<Response<Body>> {
-    let tokens = &state.access.tokens;
-    let (content_type, document) = match format!("/{}", segments.join("/")).as_str() {
-        KEY_SET_PATH => ("application/jwk-set+json", tokens.key_set()),
-        CONFIGURATION_PATH => ("application/json", tokens.openid_configuration(&format!("https://{}", state.address))),
-        _ => return None,
+    let answer = async {
+        let question = write::read_body(&body, header(&parts.headers, CONTENT_TYPE.as_str()), expected)?;
+        reviews::answer(state, user, path, &question.value, encoding)
     };
-    let mut response = respond(StatusCode::OK, content_type, document.to_string());
-    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600"));
-    Some(response)
+    state.aside.run(body.len(), answer).await
 }
 
-fn schemas(state: &State, group: &str, version: &str) -> Response<Body> {
-    openapi::document(&state.registry, group, version).map_or_else(no_schemas, |found| document(&found))
-}
-
-/// Nothing, not even words.
-fn no_schemas() -> Response<Body> {
-    let mut response = Response::default();
-    *response.status_mut() = StatusCode::NOT_FOUND;
-    response
+/// How large the object is that a request names.
+fn stored_size(state: &State, exchange: &Exchange) -> usize {
+    let Some(name) = &exchange.path.name else { return 0 };
+    state.store.get(&read::key(exchange, name)).map_or(0, |record| record.object.len())
 }
 
 async fn about_resource(
@@ -214,14 +134,14 @@ async fn about_resource(
     let Some(resource) =
         state.registry.find(&path.group, &path.resource).filter(|resource| resource.version(&path.version).is_some())
     else {
-        return nowhere(&state.registry, &path.group);
+        return documents::nowhere(&state.registry, &path.group);
     };
     if resource.namespaced != path.namespace.is_some() {
         // A collection can be read across namespaces, and that is all.
         let can_be_read = path.name.is_none() && path.namespace.is_none() && resource.allows("list");
         let is_read = request.method() == Method::GET;
         if !can_be_read || (!is_read && resource.origin == Origin::Custom) {
-            return nowhere(&state.registry, &path.group);
+            return documents::nowhere(&state.registry, &path.group);
         }
         if !is_read {
             return Err(ApiError::method_not_allowed());
@@ -241,8 +161,9 @@ async fn about_resource(
     let query = parts.uri.query().unwrap_or_default().to_owned();
     let mut exchange = Exchange::new(parts.method, path, resource, &query, parts.headers, body)?;
     exchange.user = user;
-    let answered = dispatch(state, &mut exchange).await;
-    let warnings = std::mem::take(&mut exchange.warnings);
+    let bytes = exchange.body.len().max(stored_size(state, &exchange));
+    let answered = state.aside.run(bytes, dispatch(state, &mut exchange)).await;
+    let warnings = exchange.take_warnings();
     let answered = answered.unwrap_or_else(|| stream_or_refuse(state, exchange));
     let mut response = answered.unwrap_or_else(|error| failure(&error, encoding));
     exchange::tell_warnings(&mut response, &warnings);

@@ -1,5 +1,6 @@
 //! Watching: the changes of a collection as a stream of events, one JSON document a line.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use super::codec;
 use super::content;
 use super::exchange::Exchange;
 use super::metadata;
-use super::negotiate::Form;
+use super::negotiate::{Encoding, Form};
 use super::read::{Selectors, check_not_too_large, is_shown_as_stored, load, revision, shown};
 use super::representation;
 use super::table;
@@ -127,6 +128,10 @@ fn duration(timeout_seconds: Option<i64>) -> Duration {
     }
 }
 
+/// Objects from this size on are sent in the bytes that the store holds, so that a hundred clients who take their time
+/// do not cost a hundred copies. Smaller ones are copied, which costs less than to send them in parts.
+const SHARED: usize = 16 * 1024;
+
 /// A watch with one client at its end. Of what was there when it began it holds what the store held anyway; what the
 /// client gets is written when it is sent.
 struct Follower {
@@ -136,8 +141,8 @@ struct Follower {
     /// What was there when it began and has not been sent, and the revision at which it was there.
     initial: Option<(std::vec::IntoIter<Arc<Record>>, u64)>,
     watch: Watch,
-    /// Written and not yet sent.
-    waiting: Option<Bytes>,
+    /// Written and not yet sent: a line, in one part or in several.
+    waiting: VecDeque<Bytes>,
     ends: Instant,
     next_bookmark: Instant,
     ended: bool,
@@ -155,7 +160,7 @@ impl Follower {
             selectors,
             initial: initial.map(|page| (page.records.into_iter(), page.revision)),
             watch,
-            waiting: None,
+            waiting: VecDeque::new(),
             ends: now + duration,
             next_bookmark: next_bookmark(now, now + duration),
             ended: false,
@@ -163,11 +168,11 @@ impl Follower {
         }
     }
 
-    /// The next line, or none at the end of the watch.
+    /// The next part of a line, or none at the end of the watch.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
-            if let Some(line) = self.waiting.take() {
-                return Some(line);
+            if let Some(part) = self.waiting.pop_front() {
+                return Some(part);
             }
             if self.ended || Instant::now() >= self.ends {
                 return None;
@@ -199,7 +204,7 @@ impl Follower {
                     Err(WatchEnd::Closed) => return None,
                     Err(WatchEnd::Lagged { position, oldest }) => {
                         self.ended = true;
-                        self.waiting = Some(error_event(&too_old(position, oldest)));
+                        self.waiting.push_back(error_event(&too_old(position, oldest)));
                     }
                 },
                 () = self.exchange.resource.tenure.ended() => return None,
@@ -227,7 +232,13 @@ impl Follower {
         let mut line = format!("{{\"type\":\"{type_}\",\"object\":").into_bytes();
         match self.exchange.answer.form {
             Form::Object if is_shown_as_stored(&self.exchange, record) => {
-                codec::serve(record, revision, shown(&self.api_version, &self.exchange), &mut line);
+                let shown = shown(&self.api_version, &self.exchange);
+                if record.object.len() >= SHARED && self.exchange.answer.encoding != Encoding::Protobuf {
+                    let object = codec::serve_shared(record, revision, shown, &mut line);
+                    self.waiting.extend([line.into(), object, Bytes::from_static(b"}\n")]);
+                    return;
+                }
+                codec::serve(record, revision, shown, &mut line);
             }
             form => match self.represented(form, record, revision) {
                 Ok(document) => line.extend_from_slice(document.to_string().as_bytes()),
@@ -236,7 +247,7 @@ impl Follower {
             },
         }
         line.extend_from_slice(b"}\n");
-        self.waiting = Some(line.into());
+        self.waiting.push_back(line.into());
     }
 
     fn represented(&mut self, form: Form, record: &Record, revision: u64) -> Result<Value, ApiError> {
@@ -259,7 +270,7 @@ impl Follower {
     fn push_bookmark(&mut self, revision: u64, ends_initial_events: bool) {
         let bookmark = representation::bookmark(&self.exchange, revision, ends_initial_events);
         let object = self.in_form(self.exchange.answer.form, bookmark).unwrap_or_else(|error| error.status());
-        self.waiting = Some(line(&json!({ "type": "BOOKMARK", "object": object })));
+        self.waiting.push_back(line(&json!({ "type": "BOOKMARK", "object": object })));
     }
 }
 

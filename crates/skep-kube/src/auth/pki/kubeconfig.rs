@@ -5,63 +5,81 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use kube::config::Kubeconfig;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Identity, PkiError, files};
+use crate::yaml;
 
 /// The name of the cluster, the user and the context.
 const NAME: &str = "skep";
 
+/// Writes the file, or puts what is ours into the one that is there. What others have put into it stays, and so does
+/// the file as it is while what is ours is in it.
 pub(super) fn write(path: &Path, server: &str, authority: &str, identity: &Identity) -> Result<(), PkiError> {
-    if let Some(existing) = files::read(path)? {
-        match judge(&existing, server, authority, identity) {
-            Judgement::Current => return Ok(()),
-            Judgement::Outdated => {}
-            Judgement::Foreign => return Err(PkiError::Foreign { path: path.to_owned() }),
-        }
+    let unreadable = |problem| PkiError::Kubeconfig { path: path.to_owned(), problem };
+    let existing = files::read(path)?.unwrap_or_default();
+    let found = yaml::read(&existing).map_err(unreadable)?.value;
+    if found.is_null() {
+        return files::write_private(path, &document(server, authority, identity));
     }
-    files::write_private(path, &document(server, authority, identity))
+    Kubeconfig::from_yaml(&existing).map_err(|error| unreadable(error.to_string()))?;
+    if !is_free(&found, authority) {
+        return Err(PkiError::Foreign { path: path.to_owned() });
+    }
+    let mut wanted = found.clone();
+    settle(&mut wanted, server, authority, identity);
+    if wanted == found {
+        return Ok(());
+    }
+    files::write_private(path, &yaml::write(&wanted).map_err(unreadable)?)
 }
 
-/// What a kubeconfig that is there is to us.
-enum Judgement {
-    Current,
-    Outdated,
-    Foreign,
-}
-
-fn judge(existing: &str, server: &str, authority: &str, identity: &Identity) -> Judgement {
-    let Ok(config) = Kubeconfig::from_yaml(existing) else {
-        return Judgement::Foreign;
-    };
-    let config = serde_json::to_value(config).unwrap_or_default();
-    let named = |list: &str, part: &str| {
-        let entries = config.get(list).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        let entry = entries.iter().find(|entry| entry.get("name").and_then(Value::as_str) == Some(NAME))?;
-        Some((entry.get(part)?.clone(), entries.len()))
-    };
-    let (Some((cluster, clusters)), Some((user, users))) = (named("clusters", "cluster"), named("users", "user"))
-    else {
-        return Judgement::Foreign;
-    };
-    let text = |value: &Value, field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let trusts = |value: &Value| {
-        let data = BASE64_STANDARD.decode(text(value, "certificate-authority-data")).unwrap_or_default();
+/// Whether the name of our cluster is not taken by that of another authority.
+fn is_free(config: &Value, authority: &str) -> bool {
+    let clusters = config["clusters"].as_array().into_iter().flatten();
+    let mut ours = clusters.filter(|entry| entry["name"] == NAME);
+    ours.all(|entry| {
+        let data = entry["cluster"]["certificate-authority-data"].as_str().unwrap_or_default();
+        let data = BASE64_STANDARD.decode(data).unwrap_or_default();
         // A renewed authority keeps its key, so it is the key that tells.
         same_key(&String::from_utf8_lossy(&data), authority)
-    };
-    if !trusts(&cluster) {
-        return Judgement::Foreign;
+    })
+}
+
+/// Puts our cluster, user and context into a kubeconfig.
+fn settle(config: &mut Value, server: &str, authority: &str, identity: &Identity) {
+    let encode = |pem: &str| Value::from(BASE64_STANDARD.encode(pem));
+    let cluster = [("server", server.into()), ("certificate-authority-data", encode(authority))];
+    let user =
+        [("client-certificate-data", encode(&identity.certificate)), ("client-key-data", encode(identity.key()))];
+    let context = [("cluster", NAME.into()), ("user", NAME.into())];
+    for (list, part, members) in
+        [("clusters", "cluster", cluster), ("users", "user", user), ("contexts", "context", context)]
+    {
+        let entry = named_entry(&mut config[list]);
+        for (member, value) in members {
+            entry[part][member] = value;
+        }
     }
-    let current = text(&cluster, "server") == server
-        && text(&cluster, "certificate-authority-data") == BASE64_STANDARD.encode(authority)
-        && text(&user, "client-certificate-data") == BASE64_STANDARD.encode(&identity.certificate);
-    match (current, clusters, users) {
-        (true, ..) => Judgement::Current,
-        (false, 1, 1) => Judgement::Outdated,
-        // Somebody has added clusters of their own, which replacing the file would lose.
-        (false, ..) => Judgement::Foreign,
+    if config["current-context"].as_str().is_none_or(str::is_empty) {
+        config["current-context"] = NAME.into();
     }
+}
+
+/// The entry of our name in a list, made where there is none.
+fn named_entry(list: &mut Value) -> &mut Value {
+    if !list.is_array() {
+        *list = Value::Array(Vec::new());
+    }
+    let place = list.as_array().and_then(|entries| entries.iter().position(|entry| entry["name"] == NAME));
+    let place = place.unwrap_or_else(|| {
+        let entries = list.as_array_mut();
+        entries.map_or(0, |entries| {
+            entries.push(json!({ "name": NAME }));
+            entries.len() - 1
+        })
+    });
+    &mut list[place]
 }
 
 fn same_key(one: &str, other: &str) -> bool {

@@ -45,6 +45,8 @@ pub enum PkiError {
     Unusable { path: PathBuf, problem: &'static str },
     #[error("{} is not from this server's authority; move it away to have it made anew", path.display())]
     Foreign { path: PathBuf },
+    #[error("{} cannot be read as a kubeconfig: {problem}; mend it, or move it away to have it made anew", path.display())]
+    Kubeconfig { path: PathBuf, problem: String },
     #[error("cannot make the certificate of {name}: {source}")]
     Sign { name: String, source: rcgen::Error },
     #[error("{}: {source}", path.display())]
@@ -144,9 +146,10 @@ impl Pki {
         Ok(key)
     }
 
-    /// Writes the administrator's kubeconfig for a server at `server`, unless the one that is there still does.
+    /// Writes the administrator's kubeconfig for a server at `server`, or puts it into the one that is there, beside what
+    /// others have put there.
     ///
-    /// One that is not for this authority is left alone, and an error.
+    /// One that cannot be read, or that has a cluster of our name with another authority, is left alone, and an error.
     pub fn write_kubeconfig(&self, path: &Path, server: &str) -> Result<(), PkiError> {
         let admin = self.admin()?;
         kubeconfig::write(path, server, self.authority.certificate(), &admin)

@@ -4,11 +4,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
+use kube::config::Kubeconfig;
 use rustls::client::ResolvesClientCert;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConnection, SignatureScheme};
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use time::{Duration, OffsetDateTime};
 
@@ -125,23 +127,52 @@ fn files_that_do_not_fit_are_errors_and_stay_as_they_are() {
 }
 
 #[test]
-fn a_foreign_kubeconfig_is_left_alone() {
+fn a_kubeconfig_that_is_not_ours_to_change_is_left_alone() {
     let data = TempDir::new().unwrap();
     let pki = Pki::open(data.path()).unwrap();
     let path = data.path().join("kubeconfig");
     let other = TempDir::new().unwrap();
     let foreign = other.path().join("kubeconfig");
     Pki::open(other.path()).unwrap().write_kubeconfig(&foreign, "https://127.0.0.1:1").unwrap();
-    for text in ["", "apiVersion: v1\nkind: Config\n", "not: [yaml", &fs::read_to_string(&foreign).unwrap()] {
+    for (text, problem) in [
+        ("not: [yaml", "cannot be read as a kubeconfig: yaml: "),
+        ("just text", "cannot be read as a kubeconfig"),
+        ("clusters: 5", "cannot be read as a kubeconfig"),
+        (&fs::read_to_string(&foreign).unwrap(), "is not from this server's authority"),
+    ] {
         fs::write(&path, text).unwrap();
-        let error = pki.write_kubeconfig(&path, "https://127.0.0.1:2").unwrap_err();
-        assert!(matches!(error, PkiError::Foreign { .. }), "{error}");
+        let error = pki.write_kubeconfig(&path, "https://127.0.0.1:2").unwrap_err().to_string();
+        assert!(error.contains(problem) && error.contains("kubeconfig"), "{error}");
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
     }
-    fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn what_people_put_into_the_kubeconfig_stays() {
+    let data = TempDir::new().unwrap();
+    let pki = Pki::open(data.path()).unwrap();
+    let path = data.path().join("kubeconfig");
+    let read = || Kubeconfig::from_yaml(&fs::read_to_string(&path).unwrap()).unwrap();
+    for empty in ["", "# mine\n", "apiVersion: v1\nkind: Config\n"] {
+        fs::write(&path, empty).unwrap();
+        pki.write_kubeconfig(&path, "https://127.0.0.1:2").unwrap();
+        assert_eq!(read().current_context.as_deref(), Some("skep"));
+    }
+    // Somebody adds a cluster of theirs, uses it, and likes another namespace of ours.
+    let mut edited: Value = serde_json::to_value(read()).unwrap();
+    edited["clusters"].as_array_mut().unwrap().push(json!({ "name": "work", "cluster": { "server": "https://work" } }));
+    edited["contexts"].as_array_mut().unwrap().push(json!({ "name": "work", "context": { "cluster": "work" } }));
+    edited["contexts"][0]["context"]["namespace"] = "bees".into();
+    edited["current-context"] = "work".into();
+    edited["preferences"] = json!({ "colors": true });
+    fs::write(&path, edited.to_string()).unwrap();
     pki.write_kubeconfig(&path, "https://127.0.0.1:2").unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), edited.to_string(), "nothing of ours had changed");
     pki.write_kubeconfig(&path, "https://127.0.0.1:3").unwrap();
-    assert!(fs::read_to_string(&path).unwrap().contains("https://127.0.0.1:3"));
+    edited["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:3".into();
+    let written: Value = serde_saphyr::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    assert_eq!(written, edited);
+    assert_eq!(mode(&path), 0o600);
 }
 
 /// Shows a certificate even if the key is not its own, which a well-behaved client would not.

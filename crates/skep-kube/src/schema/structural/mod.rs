@@ -6,6 +6,7 @@ mod change;
 mod costs;
 mod defaults;
 mod definition;
+mod formats;
 mod lists;
 mod names;
 mod node;
@@ -15,6 +16,7 @@ mod shown;
 mod stored;
 mod versions;
 
+pub use formats::format_warnings;
 pub use stored::stored_versions;
 
 use serde_json::Value;

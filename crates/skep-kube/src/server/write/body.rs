@@ -12,6 +12,7 @@ use crate::decode::{Decoded, decode_object};
 use crate::protobuf::Envelope;
 use crate::schema::prune;
 use crate::status::{ApiError, FieldError, ResourceName};
+use crate::yaml;
 
 /// Reads the object of a create or update request: its version and kind fit the path, and members that the schema does
 /// not know are gone, refused or warned of, as the request wants it.
@@ -26,11 +27,18 @@ pub fn object(exchange: &mut Exchange) -> Result<Value, ApiError> {
         }
         check_custom_kind(exchange, &object)?;
     }
-    tidy(exchange, &mut object, duplicates).map_err(|problem| {
+    tidy(exchange, &mut object, in_words_of_format(exchange, duplicates)).map_err(|problem| {
         let given = Some((exchange.resource.kind.clone(), exchange.path.version.clone()));
         refusal(&exchange.body, &exchange.resource.kind, Misread { given, problem })
     })?;
     Ok(object)
+}
+
+/// A strict reader of YAML has words of its own for what is only a warning otherwise.
+fn in_words_of_format(exchange: &Exchange, duplicates: Vec<String>) -> Vec<String> {
+    let is_yaml = matches!(negotiate::body_encoding(exchange.content_type()), Ok(Encoding::Yaml));
+    let is_strict = exchange.options.field_validation == FieldValidation::Strict;
+    if is_yaml && is_strict && !duplicates.is_empty() { vec![yaml::strictly(&duplicates)] } else { duplicates }
 }
 
 /// Reads the body of a request, which must be of a certain kind.
@@ -55,7 +63,7 @@ pub fn decode(
 ) -> Result<Result<Decoded, Misread>, ApiError> {
     Ok(match negotiate::body_encoding(content_type)? {
         Encoding::Json => decode_object(body).map_err(Misread::from),
-        Encoding::Yaml => yaml(body),
+        Encoding::Yaml => read_yaml(body),
         Encoding::Protobuf if expected.is_custom() => return Err(negotiate::unsupported_body()),
         Encoding::Protobuf => protobuf(body, expected),
     })
@@ -72,13 +80,11 @@ fn protobuf(body: &[u8], expected: &Expected<'_>) -> Result<Decoded, Misread> {
     Ok(Decoded { value, ..Decoded::default() })
 }
 
-fn yaml(body: &[u8]) -> Result<Decoded, Misread> {
-    let unreadable = |error: String| Misread {
-        given: None,
-        problem: format!("couldn't get version/kind; json parse error: {error}"),
-    };
-    let text = std::str::from_utf8(body).map_err(|error| unreadable(error.to_string()))?;
-    Ok(Decoded { value: crate::yaml::read(text).map_err(unreadable)?, ..Decoded::default() })
+fn read_yaml(body: &[u8]) -> Result<Decoded, Misread> {
+    let unreadable = |problem: String| Misread { given: None, problem };
+    let text = std::str::from_utf8(body).map_err(|_| unreadable(yaml::NOT_TEXT.to_owned()))?;
+    let yaml::Document { value, duplicates } = yaml::read(text).map_err(unreadable)?;
+    Ok(Decoded { value, duplicates, ..Decoded::default() })
 }
 
 /// What a client is told about a body that cannot be read.

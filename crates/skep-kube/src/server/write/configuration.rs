@@ -20,6 +20,7 @@ use crate::decode::{Decoded, decode_object};
 use crate::go_text::type_name;
 use crate::patch;
 use crate::status::{ApiError, Reason};
+use crate::yaml;
 
 pub async fn apply(state: &State, exchange: &mut Exchange) -> Result<Response<Body>, ApiError> {
     let configuration = read(exchange)?;
@@ -58,18 +59,19 @@ pub async fn apply(state: &State, exchange: &mut Exchange) -> Result<Response<Bo
 /// Reads the configuration, YAML or JSON.
 fn read(exchange: &mut Exchange) -> Result<Value, ApiError> {
     let malformed = |problem: String| ApiError::bad_request(format!("error decoding YAML: {problem}"));
-    let Decoded { value, duplicates, .. } = if let Ok(decoded) = decode_object(&exchange.body) {
-        decoded
-    } else {
-        let text = String::from_utf8_lossy(&exchange.body).into_owned();
-        let value = crate::yaml::read(&text)
-            .map_err(|error| malformed(format!("error converting YAML to JSON: yaml: {error}")))?;
-        Decoded { value, ..Decoded::default() }
-    };
+    // JSON is YAML that is read faster. What is odd about it is told as in any YAML.
+    let json = decode_object(&exchange.body).ok().filter(|decoded| decoded.duplicates.is_empty());
+    let yaml::Document { value, duplicates } = match (json, std::str::from_utf8(&exchange.body)) {
+        (Some(Decoded { value, .. }), _) => Ok(yaml::Document { value, duplicates: Vec::new() }),
+        (None, Ok(text)) => yaml::read(text),
+        (None, Err(_)) => Err(yaml::NOT_TEXT.to_owned()),
+    }
+    .map_err(|error| malformed(format!("error converting YAML to JSON: {error}")))?;
     match exchange.options.field_validation {
         FieldValidation::Strict if !duplicates.is_empty() => {
-            let list = duplicates.join(", ");
-            return Err(ApiError::bad_request(format!("error strict decoding YAML: {list}")));
+            let problem = yaml::strictly(&duplicates);
+            let message = format!("error strict decoding YAML: error converting YAML to JSON: {problem}");
+            return Err(ApiError::bad_request(message));
         }
         FieldValidation::Warn => exchange.warn(duplicates),
         FieldValidation::Strict | FieldValidation::Ignore => {}

@@ -54,9 +54,9 @@ impl DeleteOptions {
         })
     }
 
-    /// Whether the client means one object, in one state of it.
+    /// Whether the client means the object in one state of it, and not as it is by then.
     pub fn is_particular(&self) -> bool {
-        self.uid.is_some() || self.resource_version.is_some()
+        self.resource_version.is_some()
     }
 
     /// The same without what the client believes, which has been checked.

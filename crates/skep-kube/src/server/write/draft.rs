@@ -1,5 +1,8 @@
 //! An object on its way into the store: defaulted, validated and given its owners.
 
+mod built_in;
+mod custom;
+
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -7,18 +10,13 @@ use serde_json::{Value, json};
 use super::super::State;
 use super::super::admission::Promise;
 use super::super::codec;
-use super::super::crd;
 use super::super::exchange::Exchange;
 use super::super::metadata;
-use super::super::nodes;
 use super::super::read;
-use super::super::registry::{Origin, Version};
+use super::super::registry::Origin;
 use super::{now, refused};
 use crate::apply::{self, Ownable, Target};
-use crate::auth::rbac;
-use crate::builtin::{self, Builtin, Finalizers};
-use crate::names::NameRule;
-use crate::schema::{self, apply_defaults};
+use crate::builtin;
 use crate::status::{ApiError, FieldError};
 use crate::store::{Change, Key, Record};
 
@@ -60,7 +58,7 @@ pub fn finish(
     let old = live.map(|(_, object)| object);
     settle_metadata(&mut new, old);
     match exchange.resource.origin {
-        Origin::Custom => apply_defaults(&exchange.version()?.schema, &mut new),
+        Origin::Custom => custom::default(&exchange.version()?.schema, &mut new, ownership),
         Origin::BuiltIn(kind) => {
             builtin::default(kind, &mut new);
             builtin::canonical(kind, &mut new);
@@ -73,10 +71,10 @@ pub fn finish(
     }
     let promise = match exchange.resource.origin {
         Origin::Custom => {
-            custom(exchange, &mut new, old, subresource)?;
+            custom::finish(exchange, &mut new, old, subresource, ownership)?;
             None
         }
-        Origin::BuiltIn(kind) => built_in(state, exchange, kind, &mut new, old, subresource)?,
+        Origin::BuiltIn(kind) => built_in::finish(state, exchange, kind, &mut new, old, subresource)?,
     };
     if let Some(old) = old {
         apply::keep_times(old, &mut new);
@@ -109,29 +107,6 @@ fn settle_metadata(new: &mut Value, old: Option<&Value>) {
     builtin::canonical_metadata(new);
 }
 
-/// The status is written through its own path and everything else through the object's.
-fn separate(exchange: &Exchange, new: &mut Value, old: Option<&Value>, subresource: &str) -> Result<(), ApiError> {
-    let has_status = exchange.version()?.has_status();
-    if !has_status {
-        return Ok(());
-    }
-    let members = |value: &Value| value.as_object().cloned().unwrap_or_default();
-    if subresource == "status" {
-        let Some(old) = old else {
-            return Ok(());
-        };
-        let status = new.get("status").cloned();
-        let managed = new["metadata"].get("managedFields").cloned();
-        *new = Value::Object(members(old));
-        metadata::set(new, "resourceVersion", None);
-        metadata::set(new, "managedFields", managed);
-        set_member(new, "status", status);
-        return Ok(());
-    }
-    set_member(new, "status", old.and_then(|old| old.get("status").cloned()));
-    Ok(())
-}
-
 fn set_member(object: &mut Value, name: &str, value: Option<Value>) {
     if let Some(members) = object.as_object_mut() {
         match value {
@@ -145,162 +120,11 @@ fn set_member(object: &mut Value, name: &str, value: Option<Value>) {
     }
 }
 
-/// A custom object is what its schema says.
-fn custom(exchange: &Exchange, new: &mut Value, old: Option<&Value>, subresource: &str) -> Result<(), ApiError> {
-    if old.is_none() && exchange.resource.is_terminating {
-        let why = "create not allowed while custom resource definition is terminating";
-        return Err(ApiError::forbidden(&exchange.resource.name(), metadata::name(new), why));
-    }
-    separate(exchange, new, old, subresource)?;
-    let version = exchange.version()?;
-    apply_defaults(&version.schema, new);
-    let mut errors = match old {
-        None => builtin::validate_metadata(new, NameRule::Dns1123Subdomain, Finalizers::Any),
-        Some(old) => {
-            let mut errors = builtin::validate_any_update(new, old);
-            errors.extend(builtin::validate_metadata_update(new, old, Finalizers::Any));
-            errors
-        }
-    };
-    if let Some(compiled) = &version.compiled {
-        let validate = || match old.filter(|_| subresource == "status") {
-            Some(old) => schema::validate_status(compiled, new, old),
-            None => schema::validate(compiled, new, old),
-        };
-        errors.extend(if compiled.has_rules() { aside(validate) } else { validate() });
-    }
-    refuse(exchange, new, &errors)?;
-    count_generation(exchange, new, old, subresource);
-    Ok(())
-}
-
-/// Does what may take some time without keeping other requests waiting. A runtime of one thread has nobody to take over.
-fn aside<T>(work: impl FnOnce() -> T) -> T {
-    use tokio::runtime::{Handle, RuntimeFlavor};
-    match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
-        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
-        _ => work(),
-    }
-}
-
-/// A built-in object is what the server knows about its kind.
-fn built_in(
-    state: &State,
-    exchange: &Exchange,
-    kind: &Builtin,
-    new: &mut Value,
-    old: Option<&Value>,
-    subresource: &str,
-) -> Result<Option<Promise>, ApiError> {
-    nodes::restrict(exchange, old, new, subresource)?;
-    if kind.kind == "Service"
-        && let Some(old) = old
-    {
-        keep_addresses(new, old);
-    }
-    let mut promise = None;
-    let errors = match (old, subresource) {
-        (None, _) => {
-            state.admit(exchange, kind, new)?;
-            builtin::prepare_create(kind, new, &now());
-            let errors = builtin::validate_create(kind, new);
-            allocated(state, kind, new, None, errors, &mut promise)
-        }
-        (Some(old), "status") => {
-            builtin::prepare_status_update(kind, new, old);
-            builtin::validate_status_update(kind, new, old)
-        }
-        (Some(old), "finalize") => {
-            let spec = new.get("spec").cloned();
-            builtin::prepare_update(kind, new, old);
-            set_member(new, "spec", spec);
-            Vec::new()
-        }
-        (Some(old), _) => {
-            builtin::prepare_update(kind, new, old);
-            let errors = builtin::validate_update(kind, new, old);
-            allocated(state, kind, new, Some(old), errors, &mut promise)
-        }
-    };
-    let mut errors = errors;
-    errors.extend(definition_errors(exchange, new, old, subresource));
-    refuse(exchange, new, &errors)?;
-    if exchange.resource.group == rbac::GROUP {
-        state.access.check_escalation(&exchange.user, old, new)?;
-    }
-    builtin::canonical(kind, new);
-    Ok(promise)
-}
-
-/// What is wrong with a definition beyond what can be wrong with any object.
-fn definition_errors(exchange: &Exchange, new: &Value, old: Option<&Value>, subresource: &str) -> Vec<FieldError> {
-    match subresource {
-        _ if !crd::is_definition(&exchange.resource) => Vec::new(),
-        "status" => schema::structural::check_status(new),
-        _ => schema::structural::check(new, old),
-    }
-}
-
-/// A service that is updated without a word about its addresses keeps them.
-fn keep_addresses(new: &mut Value, old: &Value) {
-    let has_none = new["spec"]["clusterIP"].as_str().is_none_or(str::is_empty);
-    if has_none && new["spec"]["type"] != "ExternalName" && new["spec"].is_object() {
-        for member in ["clusterIP", "clusterIPs"] {
-            if let Some(value) = old["spec"].get(member) {
-                new["spec"][member] = value.clone();
-            }
-        }
-    }
-}
-
-/// Gives out addresses and ports, to an object that is fine otherwise.
-fn allocated(
-    state: &State,
-    kind: &Builtin,
-    new: &mut Value,
-    old: Option<&Value>,
-    mut errors: Vec<FieldError>,
-    promise: &mut Option<Promise>,
-) -> Vec<FieldError> {
-    if errors.is_empty() {
-        match state.allocate(kind, new, old) {
-            Ok(given) => *promise = given,
-            Err(error) => errors.push(error),
-        }
-    }
-    errors
-}
-
 fn refuse(exchange: &Exchange, object: &Value, errors: &[FieldError]) -> Result<(), ApiError> {
     if errors.is_empty() {
         return Ok(());
     }
     Err(ApiError::invalid(&exchange.resource.kind_name(), metadata::name(object), errors))
-}
-
-/// The generation counts changes of what is wanted, not of what is.
-fn count_generation(exchange: &Exchange, new: &mut Value, old: Option<&Value>, subresource: &str) {
-    let generation = match old {
-        None => 1,
-        Some(old) if subresource != "status" && wanted(old, exchange) != wanted(new, exchange) => {
-            metadata::generation(old).wrapping_add(1)
-        }
-        Some(old) => metadata::generation(old),
-    };
-    metadata::set(new, "generation", Some(json!(generation)));
-}
-
-/// Everything but metadata and, where it is a part of its own, status.
-fn wanted(object: &Value, exchange: &Exchange) -> Value {
-    let mut object = object.clone();
-    let has_status = exchange.version().is_ok_and(Version::has_status);
-    if let Some(members) = object.as_object_mut() {
-        members.remove("metadata");
-        if has_status {
-            members.remove("status");
-        }
-    }
-    object
 }
 
 /// Runs something with what ownership depends on.
