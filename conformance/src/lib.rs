@@ -7,5 +7,6 @@ pub mod kube;
 pub mod kubectl;
 pub mod node;
 mod process;
+pub mod race;
 pub mod skip;
 pub mod validation;

@@ -10,10 +10,13 @@
 pub mod broker;
 mod channel;
 pub mod container;
+pub mod folder;
+pub mod hang_up;
 pub mod image;
 pub mod isolation;
 pub mod kubelet;
 pub mod log;
+pub mod member;
 pub mod network;
 pub mod node;
 mod pod;

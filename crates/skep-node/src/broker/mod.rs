@@ -1,16 +1,17 @@
-//! What a process inside the namespaces asks of the machine outside: listeners on its loopback, and commands on its
-//! network.
+//! What a process inside the namespaces asks of the machine outside: listeners, connections and commands on its network.
 //!
 //! Each request carries a channel of its own for the answer. Letting go of that channel takes the request back.
 
 mod inherit;
+mod pasta;
 mod serve;
 
 pub(crate) use inherit::{CHANNEL_VARIABLE, announcement, inherited};
+pub(crate) use pasta::NAMES;
 pub(crate) use serve::serve;
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -62,8 +63,19 @@ pub enum BrokerError {
         #[source]
         cause: io::Error,
     },
+    #[error("cannot connect to {host}:{port}: {cause}")]
+    Dial {
+        /// To whom.
+        host: String,
+        /// To which port.
+        port: u16,
+        /// What was answered.
+        cause: String,
+    },
     #[error(transparent)]
     Command(#[from] StartError),
+    #[error("pasta cannot connect the namespaces: {0}")]
+    Internet(String),
     #[error("the broker is out of reach")]
     OutOfReach(#[source] io::Error),
 }
@@ -71,17 +83,30 @@ pub enum BrokerError {
 /// What is asked. The channel for the answer comes along; with a command, its output and errors too.
 #[derive(Debug, Serialize, Deserialize)]
 enum Request {
+    /// On the loopback only.
     Listen(SocketAddr),
+    /// Wherever it is.
+    ListenForOthers(SocketAddr),
+    /// A socket for packets, on the loopback only.
+    Bind(SocketAddr),
+    /// To a host by its name or address.
+    Dial(String, u16),
     Run(HostCommand),
+    /// A way to the Internet for the namespaces. Streams come along as with a command.
+    Internet,
 }
 
 /// What is answered.
 #[derive(Debug, Serialize, Deserialize)]
 enum Answer {
-    /// The listener comes along.
+    /// The listener or socket comes along.
     Listening,
     /// The error of the operating system.
     NotListening(i32),
+    /// The connection comes along.
+    Connected,
+    /// Why not.
+    NotConnected(String),
     Running,
     NotRunning(StartError),
     Ended(Exit),
@@ -96,7 +121,7 @@ impl Broker {
             Channel::from_socket(socket.ok_or_else(|| io::Error::other("the broker is connected already"))?)
         } else {
             let (ours, theirs) = Channel::pair()?;
-            tokio::spawn(serve(AsyncChannel::new(theirs)?));
+            tokio::spawn(serve(AsyncChannel::new(theirs)?, None));
             ours
         };
         Ok(Self { channel: Arc::new(AsyncChannel::new(channel)?) })
@@ -104,12 +129,25 @@ impl Broker {
 
     /// Opens a listener on a loopback address of the machine; port 0 means any that is free.
     pub async fn listen(&self, address: SocketAddr) -> Result<TcpListener, BrokerError> {
-        if !address.ip().is_loopback() {
-            return Err(BrokerError::NotLoopback(address));
-        }
-        let answers = self.ask(&Request::Listen(address), &[]).await?;
+        check_loopback(address)?;
+        self.open(address, &Request::Listen(address)).await.map(TcpListener::from)
+    }
+
+    /// Opens a socket for packets on a loopback address of the machine; port 0 means any that is free.
+    pub async fn bind(&self, address: SocketAddr) -> Result<UdpSocket, BrokerError> {
+        check_loopback(address)?;
+        self.open(address, &Request::Bind(address)).await.map(UdpSocket::from)
+    }
+
+    /// Opens a listener on any address of the machine: others may reach it, so it has to know whom it talks to.
+    pub async fn listen_for_others(&self, address: SocketAddr) -> Result<TcpListener, BrokerError> {
+        self.open(address, &Request::ListenForOthers(address)).await.map(TcpListener::from)
+    }
+
+    async fn open(&self, address: SocketAddr, request: &Request) -> Result<OwnedFd, BrokerError> {
+        let answers = self.ask(request, &[]).await?;
         match next(&answers).await? {
-            (Answer::Listening, Some(listener)) => Ok(TcpListener::from(listener)),
+            (Answer::Listening, Some(socket)) => Ok(socket),
             (Answer::NotListening(number), _) => {
                 let cause = io::Error::from_raw_os_error(number);
                 Err(match cause.kind() {
@@ -121,10 +159,32 @@ impl Broker {
         }
     }
 
+    /// Connects to a host as the machine outside does; it looks up the name, too.
+    pub async fn dial(&self, host: &str, port: u16) -> Result<TcpStream, BrokerError> {
+        let answers = self.ask(&Request::Dial(host.to_owned(), port), &[]).await?;
+        match next(&answers).await? {
+            (Answer::Connected, Some(connection)) => Ok(TcpStream::from(connection)),
+            (Answer::NotConnected(cause), _) => Err(BrokerError::Dial { host: host.to_owned(), port, cause }),
+            (answer, _) => Err(unexpected(&answer)),
+        }
+    }
+
     /// Starts a command outside.
     pub async fn run(&self, command: &HostCommand) -> Result<HostProcess, BrokerError> {
+        self.start(&Request::Run(command.clone())).await
+    }
+
+    /// Connects the namespaces of this process to the Internet, as long as the result is kept. It takes `pasta`, which
+    /// may not be there, and a process that was started by [`crate::isolation::run_inside`].
+    pub async fn internet(&self) -> Result<HostProcess, BrokerError> {
+        let mut process = self.start(&Request::Internet).await?;
+        pasta::connected(&mut process).await?;
+        Ok(process)
+    }
+
+    async fn start(&self, request: &Request) -> Result<HostProcess, BrokerError> {
         let streams = Streams::open(false, false).map_err(BrokerError::OutOfReach)?;
-        let answers = self.ask(&Request::Run(command.clone()), &streams.far()).await?;
+        let answers = self.ask(request, &streams.far()).await?;
         match next(&answers).await? {
             (Answer::Running, _) => {
                 let Streams { stdout, stderr, stdin: _, far: _ } = streams;
@@ -167,6 +227,10 @@ impl HostProcess {
             (answer, _) => Err(unexpected(&answer)),
         }
     }
+}
+
+fn check_loopback(address: SocketAddr) -> Result<(), BrokerError> {
+    if address.ip().is_loopback() { Ok(()) } else { Err(BrokerError::NotLoopback(address)) }
 }
 
 async fn next(answers: &AsyncChannel) -> Result<(Answer, Option<OwnedFd>), BrokerError> {

@@ -1,17 +1,22 @@
 //! The side of the broker that does what is asked.
 
-use std::net::{SocketAddr, TcpListener};
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::net::{TcpListener, UdpSocket};
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
 
 use tokio::task::JoinSet;
 
-use super::{Answer, HostCommand, Request};
+use super::{Answer, HostCommand, Request, pasta};
 use crate::channel::{AsyncChannel, Channel};
-use crate::container::{Ending, Identity, Init, Place, Program, Root, StartError, World};
+use crate::container::{Capabilities, Ending, Identity, Init, Place, Program, Root, StartError, World};
 use crate::sys::Namespaces;
 
-/// Does what is asked on a channel, until nobody is left to ask and all commands have ended.
-pub(crate) async fn serve(channel: AsyncChannel) {
+/// How long a host may take to answer.
+const DIAL_LIMIT: Duration = Duration::from_secs(10);
+
+/// Does what is asked on a channel, until nobody is left to ask and all commands have ended. `inside` is a process in the
+/// namespaces of those who ask, if they are in others.
+pub(crate) async fn serve(channel: AsyncChannel, inside: Option<i32>) {
     let mut commands = JoinSet::new();
     loop {
         let received = tokio::select! {
@@ -20,7 +25,7 @@ pub(crate) async fn serve(channel: AsyncChannel) {
         };
         match received {
             Ok(Some((request, descriptors))) => {
-                commands.spawn(answer(request, descriptors));
+                commands.spawn(answer(request, descriptors, inside));
             }
             Ok(None) => break,
             Err(error) => {
@@ -32,7 +37,7 @@ pub(crate) async fn serve(channel: AsyncChannel) {
     while commands.join_next().await.is_some() {}
 }
 
-async fn answer(request: Request, mut descriptors: Vec<OwnedFd>) {
+async fn answer(request: Request, mut descriptors: Vec<OwnedFd>, inside: Option<i32>) {
     if descriptors.is_empty() {
         return;
     }
@@ -40,25 +45,46 @@ async fn answer(request: Request, mut descriptors: Vec<OwnedFd>) {
         return;
     };
     let answered = match request {
-        Request::Listen(address) => listen(address, &answers).await,
+        Request::Listen(address) | Request::Bind(address) if !address.ip().is_loopback() => {
+            answers.send(&Answer::NotListening(libc::EACCES), &[]).await
+        }
+        Request::Listen(address) | Request::ListenForOthers(address) => {
+            open(TcpListener::bind(address), &answers).await
+        }
+        Request::Bind(address) => open(UdpSocket::bind(address), &answers).await,
+        Request::Dial(host, port) => dial(&host, port, &answers).await,
         Request::Run(command) => run(command, descriptors, &answers).await,
+        Request::Internet => match inside {
+            Some(process) => {
+                let command = pasta::command(process, rustix::process::geteuid().is_root());
+                run(command, descriptors, &answers).await
+            }
+            None => answers.send(&Answer::NotRunning(StartError::NoProgram), &[]).await,
+        },
     };
     if let Err(error) = answered {
         tracing::debug!(%error, "nobody waits for an answer of the broker any more");
     }
 }
 
-async fn listen(address: SocketAddr, answers: &AsyncChannel) -> std::io::Result<()> {
-    let bound = if address.ip().is_loopback() {
-        TcpListener::bind(address)
-    } else {
-        Err(std::io::Error::from_raw_os_error(libc::EACCES))
-    };
-    match bound {
-        Ok(listener) => answers.send(&Answer::Listening, &[listener.as_fd()]).await,
+async fn open(opened: std::io::Result<impl AsFd>, answers: &AsyncChannel) -> std::io::Result<()> {
+    match opened {
+        Ok(socket) => answers.send(&Answer::Listening, &[socket.as_fd()]).await,
         Err(error) => {
             let number = error.raw_os_error().unwrap_or(libc::EIO);
             answers.send(&Answer::NotListening(number), &[]).await
+        }
+    }
+}
+
+async fn dial(host: &str, port: u16, answers: &AsyncChannel) -> std::io::Result<()> {
+    let connected = tokio::time::timeout(DIAL_LIMIT, tokio::net::TcpStream::connect((host, port))).await;
+    match connected {
+        Ok(Ok(connection)) => answers.send(&Answer::Connected, &[connection.as_fd()]).await,
+        Ok(Err(error)) => answers.send(&Answer::NotConnected(error.to_string()), &[]).await,
+        Err(_) => {
+            let why = format!("no answer within {} s", DIAL_LIMIT.as_secs());
+            answers.send(&Answer::NotConnected(why), &[]).await
         }
     }
 }
@@ -89,6 +115,7 @@ async fn start(command: HostCommand, streams: Vec<OwnedFd>) -> Result<(Init, End
         env: env.collect(),
         working_dir,
         identity: Identity::default(),
+        capabilities: Capabilities::default(),
         place: Place::Container,
         tty: false,
     };

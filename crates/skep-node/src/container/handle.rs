@@ -11,7 +11,9 @@ use super::protocol::MAIN;
 use super::root::RootPlan;
 use super::stream::Streams;
 use super::volume_root;
-use super::{ContainerSpec, ExecSpec, Exit, Identity, Init, Place, Program, Root, StartError, Terminal, World};
+use super::{
+    Capabilities, ContainerSpec, ExecSpec, Exit, Identity, Init, Place, Program, Root, StartError, Terminal, World,
+};
 use crate::isolation::Isolation;
 use crate::network::PodNetwork;
 use crate::sys::Namespaces;
@@ -41,6 +43,7 @@ impl Runtime {
         let network = network.and_then(PodNetwork::namespace);
         let world = World { root, hostname, network: network.is_some() };
         let keep = Keep {
+            capabilities: spec.capabilities,
             identity: Identity { user: spec.user, group: spec.group, groups: spec.groups.clone() },
             working_dir: spec.working_dir.clone().unwrap_or_else(|| PathBuf::from("/")),
         };
@@ -65,6 +68,7 @@ fn root_plan(spec: &ContainerSpec) -> RootPlan {
 #[derive(Debug, Clone)]
 struct Keep {
     identity: Identity,
+    capabilities: Capabilities,
     working_dir: PathBuf,
 }
 
@@ -75,6 +79,7 @@ impl Keep {
             env: env.iter().map(|(name, value)| (name.into(), value.into())).collect(),
             working_dir: Some(self.working_dir.clone()),
             identity: self.identity.clone(),
+            capabilities: self.capabilities,
             place: Place::Container,
             tty,
         }

@@ -15,7 +15,7 @@ use super::init;
 use super::protocol::{MAIN, News, Order, Program, World};
 use super::{Exit, StartError};
 use crate::channel::{AsyncChannel, Channel};
-use crate::sys::{self, Namespaces, Pollable};
+use crate::sys::{self, Helper, Namespaces, Pollable};
 
 /// Why there is no helper.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +72,7 @@ type Table = Arc<Mutex<HashMap<u32, Waiting>>>;
 /// A running helper. Everything in its container dies when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Init {
+    pid: i32,
     channel: Arc<AsyncChannel>,
     process: Arc<Pollable>,
     namespaces: Namespaces,
@@ -87,10 +88,11 @@ impl Init {
         program: Option<Program>,
         descriptors: &[BorrowedFd<'_>],
     ) -> Result<(Self, Watched), StartError> {
-        let (channel, process) = start(namespaces)?;
+        let (channel, Helper { pid, pidfd: process }) = start(namespaces)?;
         let register = || -> io::Result<_> { Ok((AsyncChannel::new(channel)?, Pollable::new(process)?)) };
         let (channel, process) = register().map_err(StartError::kernel("watch the helper of a container"))?;
         let init = Self {
+            pid,
             channel: Arc::new(channel),
             process: Arc::new(process),
             namespaces,
@@ -100,6 +102,11 @@ impl Init {
         tokio::spawn(listen(init.channel.clone(), init.process.clone(), init.table.clone()));
         let main = init.ask(|_| Order::Begin(world, program), descriptors).await?;
         Ok((init, main))
+    }
+
+    /// The number of the helper, as this process sees it.
+    pub fn pid(&self) -> i32 {
+        self.pid
     }
 
     /// Starts a further process.
@@ -153,7 +160,7 @@ impl Drop for Init {
 
 /// Starts a helper and waits for its answer to a world without a process.
 pub(crate) fn try_world(namespaces: Namespaces, world: World) -> Result<Result<(), StartError>, LaunchError> {
-    let (channel, process) = start(namespaces)?;
+    let (channel, Helper { pidfd: process, .. }) = start(namespaces)?;
     let answer =
         channel.send(&Order::Begin(world, None), &[]).and_then(|()| channel.receive()).map_err(LaunchError::Start)?;
     drop(channel);
@@ -165,7 +172,7 @@ pub(crate) fn try_world(namespaces: Namespaces, world: World) -> Result<Result<(
     })
 }
 
-fn start(namespaces: Namespaces) -> Result<(Channel, OwnedFd), LaunchError> {
+fn start(namespaces: Namespaces) -> Result<(Channel, Helper), LaunchError> {
     let (ours, theirs) = Channel::pair().map_err(LaunchError::Start)?;
     let (helper, gate) = sys::start_helper(init::NAME, namespaces, theirs.as_fd()).map_err(LaunchError::Namespaces)?;
     if namespaces == Namespaces::User
@@ -176,7 +183,7 @@ fn start(namespaces: Namespaces) -> Result<(Channel, OwnedFd), LaunchError> {
         return Err(LaunchError::Map(error));
     }
     gate.open().map_err(LaunchError::Start)?;
-    Ok((ours, helper.pidfd))
+    Ok((ours, helper))
 }
 
 /// Gives the users and groups of a new user namespace: to root all that it has itself, to others themselves as root.

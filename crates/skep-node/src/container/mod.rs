@@ -4,6 +4,7 @@
 //! container. It builds the file system, starts the container's program and further ones, reaps what they leave behind,
 //! and ends with everything in it when this process lets go of the channel between them, be it by dying.
 
+mod capabilities;
 mod handle;
 mod init;
 mod launch;
@@ -13,9 +14,10 @@ mod spec;
 mod stream;
 mod volume_root;
 
+pub use capabilities::Capabilities;
 pub use handle::{Container, Runtime};
 pub use init::become_helper;
-pub use spec::{ContainerSpec, ExecSpec, Exit, Mount, StartError, VOLUME_ROOT_VARIABLE};
+pub use spec::{ContainerSpec, ExecSpec, Exit, Mount, POD_ADDRESS_VARIABLE, StartError, VOLUME_ROOT_VARIABLE};
 pub use stream::Terminal;
 
 pub(crate) use launch::{Ending, Init, LaunchError, try_world};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::root::RootPlan;
-use super::{Exit, StartError};
+use super::{Capabilities, Exit, StartError};
 
 /// The process that the container is for. Everything ends with it.
 pub(super) const MAIN: u32 = 0;
@@ -61,6 +61,7 @@ pub(crate) struct Program {
     pub env: Vec<(OsString, OsString)>,
     pub working_dir: Option<PathBuf>,
     pub identity: Identity,
+    pub capabilities: Capabilities,
     pub place: Place,
     pub tty: bool,
 }

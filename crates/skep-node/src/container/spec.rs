@@ -5,8 +5,13 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::Capabilities;
+
 /// Without namespaces, the folder under which Skep's own programs find their volumes.
 pub const VOLUME_ROOT_VARIABLE: &str = "SKEP_VOLUME_ROOT";
+
+/// Without namespaces, the address at which Skep's own programs listen when they are told to listen on all.
+pub const POD_ADDRESS_VARIABLE: &str = "SKEP_POD_ADDRESS";
 
 /// A process and the world it sees.
 ///
@@ -26,6 +31,8 @@ pub struct ContainerSpec {
     pub group: Option<u32>,
     /// Further groups. An ordinary user cannot give any, but owns whatever they would open.
     pub groups: Vec<u32>,
+    /// What its programs may do.
+    pub capabilities: Capabilities,
     /// The host name: that of the machine when absent.
     pub hostname: Option<String>,
     /// What is brought in from outside. A later mount lies on top of an earlier one.

@@ -3,6 +3,7 @@
 //! There is no container registry here. An image is one of Skep's own programs, an entry of the image map, or a package
 //! of npm or PyPI (`npx://name@version`, `uvx://name@version`).
 
+mod install;
 mod map;
 mod package;
 mod place;
@@ -15,8 +16,10 @@ use parking_lot::Mutex;
 
 use crate::broker::Broker;
 use crate::container::Mount;
+use crate::isolation::Isolation;
 pub use map::{ImageMap, MapError, Mapping};
 use package::Package;
+pub use place::find as find_program;
 
 /// Where Skep's own program is inside its containers.
 const OWN_PATH: &str = "/.skep/skep";
@@ -59,7 +62,9 @@ pub(crate) enum ImageError {
     BadPackage(String),
     #[error("{tool} is not installed on this machine: {hint}")]
     NoTool { tool: &'static str, hint: &'static str },
-    #[error("{command} failed: {output}")]
+    #[error(
+        "{command} failed: {output} (hint: is the name of the package right, and does this machine reach its registry?)"
+    )]
     Failed { command: String, output: String },
     #[error("package {package} has no program of its name; it has: {found}")]
     NoProgram { package: String, found: String },
@@ -87,13 +92,14 @@ pub struct ImageConfig {
 pub(crate) struct Images {
     config: ImageConfig,
     broker: Broker,
+    isolation: Isolation,
     /// One pull of an image at a time, however many containers want it.
     pulls: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
 }
 
 impl Images {
-    pub(crate) fn new(config: ImageConfig, broker: Broker) -> Self {
-        Self { config, broker, pulls: Mutex::default() }
+    pub(crate) fn new(config: ImageConfig, broker: Broker, isolation: Isolation) -> Self {
+        Self { config, broker, isolation, pulls: Mutex::default() }
     }
 
     /// The program of an image that needs no pull.
@@ -132,11 +138,30 @@ impl Images {
     }
 
     fn own(&self, command: &[String]) -> Program {
-        let mut entrypoint = vec![OWN_PATH.to_owned()];
-        entrypoint.extend_from_slice(command);
-        let mount = Mount { source: self.config.own_program.clone(), target: PathBuf::from(OWN_PATH), read_only: true };
-        Program { entrypoint, mounts: vec![mount], own: true, ..Program::default() }
+        let source = self.config.own_program.clone();
+        let (path, mounts) = match self.isolation {
+            Isolation::Namespaces => {
+                let target = PathBuf::from(OWN_PATH);
+                (OWN_PATH.to_owned(), vec![Mount { source, target, read_only: true }])
+            }
+            Isolation::None => (source.display().to_string(), Vec::new()),
+        };
+        let entrypoint = std::iter::once(path).chain(command.iter().cloned()).collect();
+        Program { entrypoint, mounts, own: true, ..Program::default() }
     }
+}
+
+/// Why the package that an image names could not be pulled on this machine, as far as that is known without trying.
+pub fn obstacle(image: &str, map: &ImageMap, cache: &Path) -> Option<String> {
+    if map.find(image).is_some() {
+        return None;
+    }
+    let package = match Package::parse(image)? {
+        Ok(package) => package,
+        Err(error) => return Some(error.to_string()),
+    };
+    let is_there = package.installed(cache).is_ok_and(|program| program.is_some());
+    package.commands(cache).err().filter(|_| !is_there).map(|error| error.to_string())
 }
 
 /// `registry:5000/name:tag@sha256:…` → `registry:5000/name`.

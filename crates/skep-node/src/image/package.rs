@@ -5,24 +5,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use super::{ImageError, Program, place, prefix_of};
-use crate::broker::{Broker, HostCommand};
 use crate::container::Mount;
 
-/// How much of what an installer printed is told when it fails.
-const TOLD_LINES: usize = 5;
+/// In the folder of a package that is complete.
+const MARK: &str = ".installed";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Package {
-    registry: Registry,
-    name: String,
-    version: Option<String>,
+    pub(super) registry: Registry,
+    pub(super) name: String,
+    pub(super) version: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Registry {
+pub(super) enum Registry {
     Npm,
     PyPi,
 }
@@ -57,7 +55,7 @@ impl Package {
         Some(Ok(Self { registry, name: name.to_owned(), version: version.map(str::to_owned) }))
     }
 
-    fn folder(&self, cache: &Path) -> PathBuf {
+    pub(super) fn folder(&self, cache: &Path) -> PathBuf {
         let registry = match self.registry {
             Registry::Npm => "npm",
             Registry::PyPi => "pypi",
@@ -71,94 +69,25 @@ impl Package {
         self.name.rsplit('/').next().unwrap_or(&self.name)
     }
 
+    /// The file that says that a package is complete.
+    pub(super) fn mark(folder: &Path) -> PathBuf {
+        folder.join(MARK)
+    }
+
+    /// The program of the package, if it is there. What is not all there is as good as absent.
     pub(super) fn installed(&self, cache: &Path) -> Result<Option<Program>, ImageError> {
         let folder = self.folder(cache);
-        if !folder.exists() {
+        if !Self::mark(&folder).exists() {
             return Ok(None);
         }
-        self.program(&folder).map(Some)
-    }
-
-    /// Installs into a folder aside, which takes its place when it is complete.
-    pub(super) async fn install(
-        &self,
-        cache: &Path,
-        broker: &Broker,
-        progress: impl Fn(&str) + Send,
-    ) -> Result<Program, ImageError> {
-        let folder = self.folder(cache);
-        let failed = |path: &Path| {
-            let path = path.to_owned();
-            move |cause| ImageError::Io { path, cause }
-        };
-        let parent = folder.parent().unwrap_or(cache);
-        fs::create_dir_all(parent).map_err(failed(parent))?;
-        // Python environments know their own path, so they are made in place; what is there was cut short.
-        let aside = match self.registry {
-            Registry::Npm => parent.join(format!(".{}", self.short_name())),
-            Registry::PyPi => folder.clone(),
-        };
-        if aside.exists() {
-            fs::remove_dir_all(&aside).map_err(failed(&aside))?;
-        }
-        fs::create_dir_all(&aside).map_err(failed(&aside))?;
-        for command in self.commands(&aside)? {
-            if let Err(error) = run(broker, &command, &progress).await {
-                // Half an installation must not be taken for a whole one.
-                let _ = fs::remove_dir_all(&aside);
-                return Err(error);
-            }
-        }
-        if aside != folder {
-            fs::rename(&aside, &folder).map_err(failed(&folder))?;
-        }
-        self.program(&folder)
-    }
-
-    fn commands(&self, folder: &Path) -> Result<Vec<HostCommand>, ImageError> {
-        let text = |path: &Path| path.display().to_string();
-        let command = |argv: Vec<String>, env: Vec<(String, String)>| HostCommand { argv, env, working_dir: None };
-        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-        match self.registry {
-            Registry::Npm => {
-                if place::find("npm").is_none() {
-                    return Err(ImageError::NoTool { tool: "npm", hint: "install Node.js, which brings it" });
-                }
-                let wanted = format!("{}@{}", self.name, self.version.as_deref().unwrap_or("latest"));
-                // Scripts of packages would run outside of any container.
-                let mut argv = words(&["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"]);
-                argv.extend([text(folder), wanted]);
-                Ok(vec![command(argv, Vec::new())])
-            }
-            Registry::PyPi => {
-                let wanted = match &self.version {
-                    Some(version) => format!("{}=={version}", self.name),
-                    None => self.name.clone(),
-                };
-                let python = folder.join("bin/python");
-                if place::find("uv").is_some() {
-                    let pythons = folder.parent().unwrap_or(folder).join(".python");
-                    let env = vec![("UV_PYTHON_INSTALL_DIR".to_owned(), text(&pythons))];
-                    let mut install = words(&["uv", "pip", "install", "--python"]);
-                    install.extend([text(&python), wanted]);
-                    let mut make = words(&["uv", "venv", "--allow-existing"]);
-                    make.push(text(folder));
-                    return Ok(vec![command(make, env.clone()), command(install, env)]);
-                }
-                if place::find("python3").is_none() {
-                    return Err(ImageError::NoTool { tool: "uv", hint: "install uv, or Python 3 with venv" });
-                }
-                let mut make = words(&["python3", "-m", "venv"]);
-                make.push(text(folder));
-                let mut install = vec![text(&python)];
-                install.extend(words(&["-m", "pip", "install", "--disable-pip-version-check", "--quiet"]));
-                install.push(wanted);
-                Ok(vec![command(make, Vec::new()), command(install, Vec::new())])
-            }
+        match self.program(&folder) {
+            Ok(program) => Ok(Some(program)),
+            Err(ImageError::NoProgram { .. } | ImageError::Io { .. }) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
-    fn program(&self, folder: &Path) -> Result<Program, ImageError> {
+    pub(super) fn program(&self, folder: &Path) -> Result<Program, ImageError> {
         let bound = |path: PathBuf| Mount { source: path.clone(), target: path, read_only: true };
         let no_program = |found: Vec<String>| ImageError::NoProgram {
             package: self.name.clone(),
@@ -172,14 +101,15 @@ impl Package {
                 let manifest = package.join("package.json");
                 let text = fs::read(&manifest).map_err(|cause| ImageError::Io { path: manifest, cause })?;
                 let manifest: Value = serde_json::from_slice(&text).unwrap_or_default();
-                let script = script(&manifest, self.short_name()).map_err(no_program)?;
+                let script = package.join(script(&manifest, self.short_name()).map_err(no_program)?);
+                fs::metadata(&script).map_err(|cause| ImageError::Io { path: script.clone(), cause })?;
                 mounts.push(bound(prefix_of(&node)));
-                vec![node.display().to_string(), package.join(script).display().to_string()]
+                vec![node.display().to_string(), script.display().to_string()]
             }
             Registry::PyPi => {
                 let program = folder.join("bin").join(self.short_name());
                 if !program.exists() {
-                    return Err(no_program(Vec::new()));
+                    return Err(no_program(programs(&folder.join("bin"))));
                 }
                 let python = folder.join("bin/python").canonicalize();
                 mounts.extend(python.ok().map(|python| bound(prefix_of(&python))));
@@ -207,38 +137,14 @@ fn script(manifest: &Value, name: &str) -> Result<String, Vec<String>> {
     }
 }
 
-/// Runs an installer to its end.
-async fn run(broker: &Broker, command: &HostCommand, progress: &(impl Fn(&str) + Send)) -> Result<(), ImageError> {
-    let mut process = broker.run(command).await?;
-    let mut last: Vec<String> = Vec::new();
-    if let (Some(out), Some(side)) = (process.take_stdout(), process.take_stderr()) {
-        let mut out = BufReader::new(out).lines();
-        let mut side = BufReader::new(side).lines();
-        let (mut out_open, mut side_open) = (true, true);
-        while out_open || side_open {
-            let (line, open) = tokio::select! {
-                line = out.next_line(), if out_open => (line, &mut out_open),
-                line = side.next_line(), if side_open => (line, &mut side_open),
-            };
-            match line {
-                Ok(Some(line)) if !line.trim().is_empty() => {
-                    progress(&line);
-                    last.push(line);
-                    if last.len() > TOLD_LINES {
-                        last.remove(0);
-                    }
-                }
-                Ok(Some(_)) => {}
-                Ok(None) | Err(_) => *open = false,
-            }
-        }
-    }
-    let exit = process.wait().await?;
-    if exit.code == 0 {
-        return Ok(());
-    }
-    let command = command.argv.iter().take(3).cloned().collect::<Vec<_>>().join(" ");
-    Err(ImageError::Failed { command, output: last.join("; ") })
+/// The programs in an environment of Python that come from packages.
+fn programs(folder: &Path) -> Vec<String> {
+    let names =
+        fs::read_dir(folder).into_iter().flatten().flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let of_python = ["python", "pip", "activate", "Activate", "deactivate", "pydoc"];
+    let mut names: Vec<String> = names.filter(|name| !of_python.iter().any(|own| name.starts_with(own))).collect();
+    names.sort();
+    names
 }
 
 #[cfg(test)]

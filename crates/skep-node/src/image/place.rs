@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// The file of a program, looked up in `PATH`, links followed.
-pub(super) fn find(program: &str) -> Option<PathBuf> {
+pub fn find(program: &str) -> Option<PathBuf> {
     if program.contains('/') {
         return Path::new(program).canonicalize().ok();
     }

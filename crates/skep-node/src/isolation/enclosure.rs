@@ -11,7 +11,8 @@ use super::Refusal;
 use super::refusal;
 use crate::broker;
 use crate::channel::{AsyncChannel, Channel};
-use crate::container::{Exit, Identity, Init, Place, Program, Root, StartError, World};
+use crate::container::{Capabilities, Exit, Identity, Init, Place, Program, Root, StartError, World};
+use crate::hang_up::HangUp;
 use crate::sys::Namespaces;
 
 /// Why the program could not be started inside.
@@ -27,7 +28,8 @@ pub enum EnterError {
 
 /// Runs this program again with `arguments`, inside namespaces of its own, and serves as its broker until it ends.
 ///
-/// SIGINT, SIGTERM, SIGHUP and SIGWINCH are passed on to it, once each: it is not in the process group of the terminal. When this process dies, however it dies, so does everything inside.
+/// SIGINT, SIGTERM, SIGHUP and SIGWINCH are passed on to it, once each: it is not in the process group of the terminal.
+/// When this process dies, however it dies, so does everything inside.
 pub async fn run_inside(arguments: Vec<OsString>) -> Result<Exit, EnterError> {
     refusal::probe()?;
     let (ours, theirs) = Channel::pair().map_err(EnterError::Wait)?;
@@ -39,7 +41,7 @@ pub async fn run_inside(arguments: Vec<OsString>) -> Result<Exit, EnterError> {
         Init::launch(Namespaces::User, world, Some(program), &descriptors).await.map_err(EnterError::Start)?;
     drop(theirs);
     let channel = AsyncChannel::new(ours).map_err(EnterError::Wait)?;
-    let serving = broker::serve(channel);
+    let serving = broker::serve(channel, Some(init.pid()));
     tokio::pin!(serving);
     let mut served = false;
     loop {
@@ -61,15 +63,15 @@ fn program(arguments: Vec<OsString>, channel: &Channel) -> io::Result<Program> {
     let argv = std::iter::once("/proc/self/exe".into()).chain(arguments).collect();
     let mut env: Vec<_> = std::env::vars_os().filter(|(name, _)| name != broker::CHANNEL_VARIABLE).collect();
     env.push((broker::CHANNEL_VARIABLE.into(), broker::announcement(channel)?.into()));
-    let identity = Identity::default();
-    Ok(Program { argv, env, working_dir: None, identity, place: Place::Enclosure, tty: false })
+    let (identity, capabilities) = (Identity::default(), Capabilities::default());
+    Ok(Program { argv, env, working_dir: None, identity, capabilities, place: Place::Enclosure, tty: false })
 }
 
 /// The signals that are passed on.
 struct Signals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
-    hang_up: tokio::signal::unix::Signal,
+    hang_up: HangUp,
     window_change: tokio::signal::unix::Signal,
 }
 
@@ -78,7 +80,7 @@ impl Signals {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
-            hang_up: signal(SignalKind::hangup())?,
+            hang_up: HangUp::new()?,
             window_change: signal(SignalKind::window_change())?,
         })
     }
@@ -87,7 +89,7 @@ impl Signals {
         tokio::select! {
             _ = self.interrupt.recv() => libc::SIGINT,
             _ = self.terminate.recv() => libc::SIGTERM,
-            _ = self.hang_up.recv() => libc::SIGHUP,
+            () = self.hang_up.received() => libc::SIGHUP,
             _ = self.window_change.recv() => libc::SIGWINCH,
         }
     }

@@ -3,12 +3,10 @@
 mod enclosure;
 mod memory;
 mod refusal;
-mod users;
 
 pub use enclosure::{EnterError, is_inside, run_inside};
 pub use memory::memory_folder;
 pub use refusal::{Refusal, probe};
-pub use users::can_switch_users;
 
 use serde::{Deserialize, Serialize};
 

@@ -93,7 +93,8 @@ fn choose(pods: &Pods, pod: &Pod, container: &str, previous: bool) -> Result<Cho
 
 fn status<'a>(pod: &'a Pod, container: &str) -> Option<&'a ContainerStatus> {
     let status = pod.status.as_ref()?;
-    let all = status.container_statuses.iter().chain(&status.init_container_statuses).flatten();
+    let lasting = status.container_statuses.iter().chain(&status.init_container_statuses);
+    let all = lasting.chain(&status.ephemeral_container_statuses).flatten();
     all.into_iter().find(|status| status.name == container)
 }
 

@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! connection ─> certificate ─> may they? (access) ─> logs
-//!                                                 ├> exec, attach ─> WebSocket ─> conversation ─> container
+//!                                                 ├> exec, attach ─┬> WebSocket ─┬> conversation ─> container
+//!                                                 │                └> SPDY ──────┘
 //!                                                 └> portForward ─> WebSocket ─┬> SPDY ─> ports of the pod
 //!                                                                └> HTTP ──────┘
 //! ```
@@ -18,6 +19,7 @@ mod port_forward;
 mod refusal;
 mod remote;
 mod spdy;
+mod streams;
 mod tunnel;
 mod upgrade;
 mod web_socket;

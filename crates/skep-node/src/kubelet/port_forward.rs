@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 
 use super::refusal::Refusal;
 use super::spdy::{self, Stream};
-use super::upgrade::{Upgrade, asks_for};
+use super::upgrade::{SPDY, Upgrade, asks_for};
 use super::{Kubelet, tunnel};
 use crate::node::Pods;
 
@@ -42,7 +42,7 @@ pub(super) async fn open(
         });
         return Ok(answer);
     }
-    if !asks_for(request.headers(), "SPDY/3.1") {
+    if !asks_for(request.headers(), SPDY) {
         return Err(Refusal::bad_request("unable to upgrade: missing upgrade headers in request"));
     }
     let (upgrade, answer) = Upgrade::to_spdy(&mut request, &PROTOCOLS)?;

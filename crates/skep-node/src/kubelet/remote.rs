@@ -5,8 +5,8 @@ use axum::response::Response;
 
 use super::conversation::{Conversation, Verdict};
 use super::refusal::Refusal;
-use super::upgrade::Upgrade;
-use super::{Kubelet, attach as attaching, exec as executing, web_socket};
+use super::upgrade::{SPDY, Upgrade, asks_for};
+use super::{Kubelet, attach as attaching, exec as executing, streams, web_socket};
 use crate::pod::Live;
 
 /// The streams that a client wants.
@@ -31,7 +31,7 @@ pub(super) async fn exec(
     let live = live(&kubelet, &namespace, &pod, &container)?;
     let live = live.ok_or_else(|| Refusal::failed(format!("container not found ({container:?})")))?;
     let argv: Vec<String> = pairs.into_iter().filter(|(name, _)| name == "command").map(|(_, word)| word).collect();
-    talk(&kubelet, request, move |conversation| executing::run(live, argv, wanted, conversation))
+    talk(&kubelet, request, wanted, move |conversation| executing::run(live, argv, wanted, conversation))
 }
 
 pub(super) async fn attach(
@@ -44,7 +44,7 @@ pub(super) async fn attach(
     let live = live(&kubelet, &namespace, &pod, &container)?;
     let not_there = || Refusal::failed(format!("container {container} not found in pod {pod}_{namespace}"));
     let live = live.ok_or_else(not_there)?;
-    talk(&kubelet, request, move |conversation| attaching::run(live, wanted, conversation))
+    talk(&kubelet, request, wanted, move |conversation| attaching::run(live, wanted, conversation))
 }
 
 /// The container, if it runs.
@@ -54,11 +54,20 @@ fn live(kubelet: &Kubelet, namespace: &str, pod: &str, container: &str) -> Resul
 }
 
 /// Agrees on a protocol and begins the conversation.
-fn talk<W, F>(kubelet: &Kubelet, mut request: Request, work: W) -> Result<Response, Refusal>
+fn talk<W, F>(kubelet: &Kubelet, mut request: Request, wanted: Wanted, work: W) -> Result<Response, Refusal>
 where
     W: FnOnce(Conversation) -> F + Send + 'static,
     F: Future<Output = Verdict> + Send,
 {
+    if asks_for(request.headers(), SPDY) {
+        let (upgrade, answer) = Upgrade::to_spdy(&mut request, &streams::PROTOCOLS)?;
+        kubelet.visit(async move {
+            if let Some(connection) = upgrade.raw().await {
+                streams::hold(connection, wanted, work).await;
+            }
+        });
+        return Ok(answer);
+    }
     let (upgrade, answer) = Upgrade::to_web_socket(&mut request, &web_socket::PROTOCOLS)?;
     kubelet.visit(async move {
         if let Some(socket) = upgrade.web_socket().await {

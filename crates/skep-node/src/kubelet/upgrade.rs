@@ -17,7 +17,9 @@ use super::refusal::Refusal;
 pub(super) type Raw = TokioIo<Upgraded>;
 pub(super) type Socket = WebSocketStream<Raw>;
 
-/// In which streams are many, and have names.
+/// A protocol of many streams with names.
+pub(super) const SPDY: &str = "SPDY/3.1";
+/// Says what they are for.
 const STREAM_PROTOCOL: HeaderName = HeaderName::from_static("x-stream-protocol-version");
 /// The largest message that a client may send.
 const LARGEST: usize = 4 * 1024 * 1024;
@@ -43,7 +45,7 @@ impl Upgrade {
     /// Answers a request for SPDY.
     pub(super) fn to_spdy(request: &mut Request, protocols: &[&'static str]) -> Result<(Self, Response), Refusal> {
         let protocol = choose(request.headers(), &STREAM_PROTOCOL, protocols)?;
-        finish(request, switching("SPDY/3.1").header(STREAM_PROTOCOL, protocol))
+        finish(request, switching(SPDY).header(STREAM_PROTOCOL, protocol))
     }
 
     /// The connection, once the answer is out; none when the client is gone by then.

@@ -3,8 +3,10 @@
 mod address;
 mod link;
 mod pod;
+mod reach;
 
 pub use pod::PodNetwork;
+pub use reach::Reach;
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -26,8 +28,8 @@ const BRIDGE_HARDWARE: [u8; 6] = [0x02, 0x73, 0x6b, 0x65, 0x70, 0x00];
 /// The addresses that pods and services have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetworkConfig {
-    /// Where pods get their addresses; the first one is that of the node. Without namespaces pods are on the loopback,
-    /// in a range of that size: 127.244.0.0/16 for 10.244.0.0/16.
+    /// Where pods get their addresses; the first one is that of the node. Without namespaces they are elsewhere: see
+    /// [`Reach`].
     pub pod_range: Ipv4Net,
     /// Addresses of services. With namespaces all of them are local to this process.
     pub service_range: Ipv4Net,
@@ -87,6 +89,7 @@ pub struct Network {
 struct Shared {
     addresses: Mutex<Addresses>,
     prefix: u8,
+    reach: Reach,
     /// The bridge that pods are plugged into, where they have namespaces.
     bridge: Option<Bridge>,
 }
@@ -104,19 +107,24 @@ impl Network {
         if pods.contains(&services) || services.contains(&pods) {
             return Err(NetworkError::Overlap { pods, services });
         }
-        let pods = if isolation == Isolation::None { on_loopback(pods)? } else { pods };
         let addresses = Addresses::new(pods)?;
         let bridge = match isolation {
             Isolation::Namespaces => Some(Bridge::start(addresses.node(), pods, services).await?),
             Isolation::None => None,
         };
-        let shared = Shared { addresses: Mutex::new(addresses), prefix: pods.prefix_len(), bridge };
+        let reach = Reach::new(isolation);
+        let shared = Shared { addresses: Mutex::new(addresses), prefix: pods.prefix_len(), reach, bridge };
         Ok(Self { shared: Arc::new(shared) })
     }
 
     /// The address of the node, which pods reach it at.
     pub fn node_address(&self) -> Ipv4Addr {
         self.shared.addresses.lock().node()
+    }
+
+    /// Where its addresses really are.
+    pub fn reach(&self) -> Reach {
+        self.shared.reach
     }
 
     /// Makes the network of a pod. An address that was in use comes back only when all others have been.
@@ -134,9 +142,8 @@ impl Network {
 
 impl Bridge {
     async fn start(node: Ipv4Addr, pods: Ipv4Net, services: Ipv4Net) -> Result<Self, NetworkError> {
-        let links = Links::connect().map_err(NetworkError::kernel("talk to the kernel about the network"))?;
-        let loopback = links.index(LOOPBACK).await.map_err(NetworkError::kernel("find the loopback"))?;
-        links.switch_on(loopback).await.map_err(NetworkError::kernel("switch on the loopback"))?;
+        let links = connect()?;
+        let loopback = loopback(&links).await?;
         let index = links
             .add_bridge(BRIDGE, BRIDGE_HARDWARE)
             .await
@@ -156,9 +163,21 @@ impl Bridge {
     }
 }
 
-/// The part of the loopback that stands for a range.
-fn on_loopback(range: Ipv4Net) -> Result<Ipv4Net, NetworkError> {
-    let [_, second, third, fourth] = range.network().octets();
-    Ipv4Net::new(Ipv4Addr::new(127, second, third, fourth), range.prefix_len().max(8))
-        .map_err(|_| NetworkError::TooSmall { range, what: "pods" })
+/// Switches on the loopback, which new namespaces have but do not use. [`Network::start`] does so, too.
+pub async fn switch_on_loopback(isolation: Isolation) -> Result<(), NetworkError> {
+    match isolation {
+        Isolation::Namespaces => loopback(&connect()?).await.map(drop),
+        Isolation::None => Ok(()),
+    }
+}
+
+fn connect() -> Result<Links, NetworkError> {
+    Links::connect().map_err(NetworkError::kernel("talk to the kernel about the network"))
+}
+
+/// The number of the loopback, which is on then.
+async fn loopback(links: &Links) -> Result<u32, NetworkError> {
+    let index = links.index(LOOPBACK).await.map_err(NetworkError::kernel("find the loopback"))?;
+    links.switch_on(index).await.map_err(NetworkError::kernel("switch on the loopback"))?;
+    Ok(index)
 }

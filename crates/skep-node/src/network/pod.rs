@@ -56,6 +56,11 @@ impl PodNetwork {
         self.address
     }
 
+    /// Where that address can be connected to, and listened on.
+    pub fn place(&self) -> Ipv4Addr {
+        self.shared.reach.host(self.address)
+    }
+
     /// Its network namespace, where it has one.
     pub fn namespace(&self) -> Option<BorrowedFd<'_>> {
         self.namespace.as_ref().map(OwnedFd::as_fd)
@@ -77,7 +82,7 @@ impl PodNetwork {
     /// Connects to a port of the pod, as its own processes do.
     pub async fn connect(self: Arc<Self>, port: u16) -> io::Result<TcpStream> {
         // Without a network of its own, the loopback of the machine is everybody's, and the pod has an address there.
-        let host = if self.namespace.is_some() { Ipv4Addr::LOCALHOST } else { self.address };
+        let host = if self.namespace.is_some() { Ipv4Addr::LOCALHOST } else { self.place() };
         let dial =
             move || self.run_inside(|| std::net::TcpStream::connect_timeout(&(host, port).into(), DIAL_LIMIT))?;
         let connection = tokio::task::spawn_blocking(dial).await.map_err(io::Error::other)??;

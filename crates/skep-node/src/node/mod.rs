@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,10 +17,12 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kube::runtime::{WatchStreamExt as _, reflector, watcher};
 use kube::{Api, Client};
 use skep_kube::controllers::events::Recorder;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::broker::Broker;
 use crate::container::Runtime;
+use crate::folder::make_private;
 use crate::image::{ImageConfig, Images};
 use crate::isolation::Isolation;
 use crate::network::Network;
@@ -47,6 +49,8 @@ pub struct NodeConfig {
     pub folder: PathBuf,
     /// A folder in memory, for what must not get onto a disk.
     pub memory: PathBuf,
+    /// What else of the machine no container may see, such as the keys of its API server.
+    pub hidden: Vec<PathBuf>,
     pub restarts: BackoffRules,
     /// Where the API server reaches the node, if it does.
     pub kubelet: Option<KubeletAddress>,
@@ -73,6 +77,7 @@ pub enum NodeError {
 #[derive(Debug)]
 pub struct Node {
     pub(crate) pods: Arc<Pods>,
+    registered: watch::Receiver<bool>,
     tasks: JoinSet<()>,
 }
 
@@ -84,7 +89,7 @@ impl Node {
             disk: config.folder.join("scratch"),
             logs: config.folder.join("logs"),
         };
-        for folder in [&folders.memory, &folders.disk, &folders.logs] {
+        for folder in [&config.folder, &folders.memory, &folders.disk, &folders.logs] {
             make_private(folder).map_err(|cause| NodeError::Folder { path: folder.clone(), cause })?;
         }
         let mut tasks = JoinSet::new();
@@ -100,7 +105,7 @@ impl Node {
             client: config.client.clone(),
             isolation: config.isolation,
             runtime: Runtime::new(config.isolation),
-            images: Images::new(config.images, config.broker),
+            images: Images::new(config.images, config.broker, config.isolation),
             recorder,
             services,
             place: Place {
@@ -112,14 +117,21 @@ impl Node {
             dns: config.dns,
             restarts: config.restarts,
             folders,
-            hidden: vec![config.folder, config.memory],
+            hidden: config.hidden.into_iter().chain([config.folder, config.memory]).collect(),
         });
         let address = shared.place.host_ip;
-        let registration = registration::keep(config.client, config.name, address, allocatable, config.kubelet);
+        let (known, registered) = watch::channel(false);
+        let registration = registration::keep(config.client, config.name, address, allocatable, config.kubelet, known);
         tasks.spawn(registration);
         let pods = Arc::new(Pods::new(shared));
         tasks.spawn(pods.clone().follow());
-        Ok(Self { pods, tasks })
+        Ok(Self { pods, registered, tasks })
+    }
+
+    /// Waits until the API server knows the node.
+    pub async fn registered(&self) {
+        // The sender lives as long as the node.
+        let _ = self.registered.clone().wait_for(|registered| *registered).await;
     }
 
     /// Ends all pods, each within its own grace but none later than the node's, and then the node.
@@ -127,14 +139,9 @@ impl Node {
         // No pod is started any more, but events are still told.
         self.pods.stop(SHUTDOWN_GRACE).await;
         self.tasks.shutdown().await;
+        // It is empty by now; where it is a mount, it goes with the process.
+        let _ = fs::remove_dir(self.pods.memory());
     }
-}
-
-/// A folder that only this user can look into.
-fn make_private(folder: &Path) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    fs::create_dir_all(folder)?;
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o711))
 }
 
 pub(crate) type Resources = BTreeMap<String, Quantity>;

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::net::Ipv4Addr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,6 +34,11 @@ impl std::fmt::Debug for Pods {
 impl Pods {
     pub(super) fn new(node: Arc<Node>) -> Self {
         Self { node, handles: Mutex::default(), stopped: Mutex::new(false) }
+    }
+
+    /// The folder in memory.
+    pub(super) fn memory(&self) -> &Path {
+        &self.node.folders.memory
     }
 
     /// Follows the API server for ever.

@@ -11,6 +11,7 @@ use k8s_openapi::jiff::Timestamp;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use super::Resources;
 
@@ -49,12 +50,16 @@ pub(super) async fn keep(
     address: IpAddr,
     resources: Resources,
     kubelet: Option<KubeletAddress>,
+    known: watch::Sender<bool>,
 ) {
     let status = status(&name, address, &resources, kubelet);
+    let mut delay = RETRY;
     while let Err(error) = register(&client, &name, &status).await {
-        tracing::debug!(%error, "node not registered");
-        tokio::time::sleep(RETRY).await;
+        tracing::warn!(node = name, %error, "node not registered; trying again");
+        tokio::time::sleep(delay).await;
+        delay = (delay * 2).min(HEARTBEAT);
     }
+    known.send_replace(true);
     loop {
         if let Err(error) = renew(&client, &name).await {
             tracing::debug!(%error, "lease not renewed");

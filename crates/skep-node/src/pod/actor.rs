@@ -1,23 +1,25 @@
 //! The task of one pod: network, volumes, containers in their order, and an orderly end.
 
 use std::collections::{BTreeMap, HashMap};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::jiff::Timestamp;
 use kube::api::{DeleteParams, Preconditions};
 use kube::{Api, ResourceExt as _};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 
 use super::containers;
 use super::context::{Context, Live, Node, Stop};
+use super::ending;
 use super::report::{report, report_once};
 use super::status::PodState;
+use super::unhonoured::unhonoured;
+use crate::isolation::Isolation;
 use crate::network::PodNetwork;
 use crate::volume::{Folders, Ready, Volumes};
 
@@ -79,7 +81,7 @@ pub(crate) fn spawn(node: Arc<Node>, pod: Arc<Pod>) -> Handle {
 }
 
 /// Gives an order to stop, or shortens the one that was given.
-fn give(orders: &watch::Sender<Option<Stop>>, new: Stop) {
+pub(super) fn give(orders: &watch::Sender<Option<Stop>>, new: Stop) {
     orders.send_if_modified(|order| {
         let before = *order;
         *order = Some(match before {
@@ -98,16 +100,21 @@ async fn care(
 ) {
     let pod = pods.borrow().clone();
     let uid = pod.uid().unwrap_or_default();
-    let folders =
-        Folders { memory: node.folders.memory.join(&uid).join("volumes"), disk: node.folders.disk.join(&uid) };
+    let memory = node.folders.memory.join(&uid);
+    let folders = Folders {
+        memory: memory.join("volumes"),
+        disk: node.folders.disk.join(&uid),
+        can_mount: node.isolation == Isolation::Namespaces,
+    };
     let mut volumes = Volumes::new(node.client.clone(), folders, &pod);
     let (ready, volumes_seen) = watch::channel(BTreeMap::new());
     let mut context = Context {
         board: watch::Sender::new(PodState::new(&pod, node.place.host_ip)),
         pod: pods,
+        answered: Arc::default(),
         network: None,
         volumes: volumes_seen,
-        files: node.folders.memory.join(&uid).join("files"),
+        files: memory.join("files"),
         logs: node.folders.logs.join(&uid),
         live,
         stop: orders.subscribe(),
@@ -126,16 +133,26 @@ async fn care(
             () = whole_life => {}
             () = obey => {}
         }
-        let _ = timeout(REPORT_LIMIT, report_once(&context)).await;
+        tokio::select! {
+            () = report_once(&context) => {}
+            () = left_for_long(context.stop.clone()) => {}
+        }
     }
     context.network = None;
     volumes.remove();
-    if let Err(error) = std::fs::remove_dir_all(&context.files)
+    if let Err(error) = std::fs::remove_dir_all(&memory)
         && error.kind() != std::io::ErrorKind::NotFound
     {
-        tracing::warn!(folder = %context.files.display(), %error, "files of a pod not removed");
+        tracing::warn!(folder = %memory.display(), %error, "files of a pod not removed");
     }
     let_go(&context).await;
+}
+
+/// Waits until the pod was to be left long enough ago.
+async fn left_for_long(mut stop: watch::Receiver<Option<Stop>>) {
+    // Without anybody to give orders there is nobody to wait for.
+    let _ = stop.wait_for(|order| order.is_some_and(|order| order.leave)).await;
+    sleep(REPORT_LIMIT).await;
 }
 
 /// Turns the wish for deletion into the order to stop. Never returns.
@@ -156,9 +173,13 @@ async fn obey(mut pods: watch::Receiver<Arc<Pod>>, orders: watch::Sender<Option<
 /// Gives the pod its network and its volumes; false when it is stopped before.
 async fn set_up(context: &mut Context, volumes: &mut Volumes, ready: &watch::Sender<BTreeMap<String, Ready>>) -> bool {
     let mut stop = context.stop.clone();
+    let missed = unhonoured(&context.pod(), context.node.isolation);
+    if !missed.is_empty() {
+        context.note("NotHonoured", format!("This node runs the pod without: {}", missed.join("; ")));
+    }
     let made = async {
         context.network = network(context).await.map(Arc::new);
-        let address = context.address();
+        let address = context.network.as_ref().map(|network| IpAddr::V4(network.address()));
         context.board.send_modify(|state| state.pod_ip = address.or(Some(state.host_ip)));
         // What is missing is told while it is waited for.
         tokio::select! {
@@ -231,6 +252,7 @@ async fn live_on(
     ready: &watch::Sender<BTreeMap<String, Ready>>,
     orders: &watch::Sender<Option<Stop>>,
 ) {
+    let bounded = volumes.bounded();
     let keep_fresh = async {
         let mut pods = context.pod.clone();
         loop {
@@ -247,24 +269,9 @@ async fn live_on(
         // When the object is gone the node learns of it, too, and gives the order to stop.
         () = async { report(context).await; std::future::pending().await } => {}
         () = keep_fresh => {}
-        () = deadline(context, orders) => {}
+        () = ending::deadline(context, orders) => {}
+        () = ending::fullness(context, bounded, orders) => {}
     }
-}
-
-/// Waits for `activeDeadlineSeconds`, which fails the pod and stops it. Never returns.
-async fn deadline(context: &Context, orders: &watch::Sender<Option<Stop>>) {
-    let pod = context.pod();
-    let seconds = pod.spec.as_ref().and_then(|spec| spec.active_deadline_seconds);
-    if let Some(seconds) = seconds.and_then(|seconds| u64::try_from(seconds).ok()) {
-        let begun = context.board.borrow().started;
-        let passed = Duration::try_from(Timestamp::now().duration_since(begun)).unwrap_or_default();
-        sleep(Duration::from_secs(seconds).saturating_sub(passed)).await;
-        let message = "Pod was active on the node longer than the specified deadline".to_owned();
-        context.note("DeadlineExceeded", message.clone());
-        context.board.send_modify(|state| state.failure = Some(("DeadlineExceeded".to_owned(), message)));
-        give(orders, Stop { deadline: context.grace(), leave: false });
-    }
-    std::future::pending::<()>().await;
 }
 
 /// Everything of the pod is gone. Its object follows as soon as it may.
@@ -279,7 +286,8 @@ async fn let_go(context: &Context) {
             let parameters = DeleteParams::default().grace_period(0).preconditions(precondition);
             match api.delete(&pod.name_any(), &parameters).await {
                 Ok(_) => return,
-                Err(kube::Error::Api(answer)) if matches!(answer.code, 404 | 409) => return,
+                Err(kube::Error::Api(answer)) if answer.code == 404 => return,
+                // Another pod may have its name by now; then the order to leave is under way.
                 Err(error) => tracing::debug!(pod = pod.name_any(), %error, "pod not removed"),
             }
         }

@@ -1,6 +1,11 @@
-//! The containers of a pod in their order: init containers one by one, sidecars beside them, then all others at once.
+//! The containers of a pod in their order: init containers one by one, sidecars beside them, then all others at once;
+//! and at any time those that somebody adds.
 
+use std::collections::BTreeSet;
+
+use futures::StreamExt as _;
 use futures::future::join_all;
+use futures::stream::FuturesUnordered;
 
 use super::context::Context;
 use super::drive::{Role, drive};
@@ -32,7 +37,35 @@ pub(super) async fn run(context: &Context) {
         // Sidecars live as long as what they serve.
         context.main_ended.send_replace(true);
     };
-    tokio::join!(others, join_all(sidecars));
+    tokio::select! {
+        _ = async { tokio::join!(others, join_all(sidecars)) } => {}
+        // What is left of them ends with the pod.
+        () = look_around(context) => {}
+    }
+}
+
+/// Runs the containers that are added to the pod while it lives. Never returns.
+async fn look_around(context: &Context) {
+    let mut pods = context.pod.clone();
+    let mut known = BTreeSet::new();
+    let mut running = FuturesUnordered::new();
+    loop {
+        let pod = pods.borrow_and_update().clone();
+        for added in pod.spec.iter().flat_map(|spec| spec.ephemeral_containers.iter().flatten()) {
+            if known.insert(added.name.clone()) {
+                let name = added.name.clone();
+                context
+                    .board
+                    .send_modify(|state| state.add_ephemeral(&name, added.image.as_deref().unwrap_or_default()));
+                running.push(async move { drive(context, &name, Role::Ephemeral).await });
+            }
+        }
+        tokio::select! {
+            changed = pods.changed() => if changed.is_err() { break },
+            Some(()) = running.next() => {}
+        }
+    }
+    std::future::pending::<()>().await;
 }
 
 /// Runs what comes before the others; false when it failed or the pod stops.

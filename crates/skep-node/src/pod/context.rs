@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Container as ContainerWish, Pod, PodSpec, Service};
+use k8s_openapi::api::core::v1::{Container as ContainerWish, EphemeralContainer, Pod, PodSpec, Service};
 use kube::runtime::reflector::Store;
 use kube::{Client, ResourceExt as _};
 use parking_lot::Mutex;
@@ -72,6 +72,8 @@ pub(crate) struct Live {
 pub(super) struct Context {
     pub(super) node: Arc<Node>,
     pub(super) pod: watch::Receiver<Arc<Pod>>,
+    /// What the API server made of the last report. Taken while one is under way.
+    pub(super) answered: Arc<tokio::sync::Mutex<Option<Arc<Pod>>>>,
     pub(super) board: watch::Sender<PodState>,
     pub(super) network: Option<Arc<PodNetwork>>,
     pub(super) volumes: watch::Receiver<BTreeMap<String, Ready>>,
@@ -100,16 +102,18 @@ impl Context {
 
     /// What is wanted of a container at the moment.
     pub(super) fn wish(&self, name: &str) -> Option<ContainerWish> {
-        wish(self.pod().spec.as_ref()?, name).cloned()
+        wish(self.pod().spec.as_ref()?, name)
     }
 
+    /// Where the pod can be connected to.
     pub(super) fn address(&self) -> Option<IpAddr> {
-        self.network.as_ref().map(|network| IpAddr::V4(network.address()))
+        self.network.as_ref().map(|network| IpAddr::V4(network.place()))
     }
 
     pub(super) fn place(&self) -> Place {
         let place = self.node.place.clone();
-        Place { pod_ip: self.address().or(Some(place.host_ip)), ..place }
+        let host = self.node.network.reach().address(place.host_ip);
+        Place { pod_ip: self.address().or(Some(host)), ..place }
     }
 
     /// Changes what is known about a container.
@@ -160,6 +164,14 @@ impl Context {
 }
 
 /// The container with this name, among all kinds of them.
-pub(crate) fn wish<'a>(spec: &'a PodSpec, name: &str) -> Option<&'a ContainerWish> {
-    spec.init_containers.iter().flatten().chain(&spec.containers).find(|container| container.name == name)
+pub(crate) fn wish(spec: &PodSpec, name: &str) -> Option<ContainerWish> {
+    let mut lasting = spec.init_containers.iter().flatten().chain(&spec.containers);
+    let passing = || spec.ephemeral_containers.iter().flatten().find(|container| container.name == name);
+    lasting.find(|container| container.name == name).cloned().or_else(|| passing().map(as_container))
+}
+
+/// A container that somebody has added to look around, with what it has in common with others: all but its target.
+pub(super) fn as_container(container: &EphemeralContainer) -> ContainerWish {
+    // One is a part of the other in all that both have.
+    serde_json::to_value(container).and_then(serde_json::from_value).unwrap_or_default()
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Container as Wish;
 use k8s_openapi::jiff::Timestamp;
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
 use super::backoff::Backoff;
@@ -15,6 +16,8 @@ use crate::image::{ImageError, Images, Program};
 
 /// How soon another attempt is made at what only a change elsewhere can mend, such as a missing ConfigMap.
 const RETRY: Duration = Duration::from_secs(2);
+/// Installers print a lot; an event now and then shows that they are at it.
+const PROGRESS: Duration = Duration::from_secs(2);
 
 /// How a container takes part in its pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +27,8 @@ pub(super) enum Role {
     /// It is always kept running.
     Sidecar,
     Main,
+    /// Somebody has added it to look around. It runs once.
+    Ephemeral,
 }
 
 /// Drives a container until it is not to be started again: because of how it ended, or because the pod stops.
@@ -99,7 +104,15 @@ async fn program(context: &Context, wish: &Wish, pulls: &mut Backoff) -> Option<
         Ok(None) => {
             context.note("Pulling", format!("Pulling image {image:?}"));
             let begun = Instant::now();
-            let progress = |line: &str| tracing::info!(image, "{line}");
+            let told = Mutex::new(begun);
+            let progress = |line: &str| {
+                tracing::debug!(image, "{line}");
+                let mut told = told.lock();
+                if told.elapsed() >= PROGRESS {
+                    *told = Instant::now();
+                    context.note("Pulling", format!("Pulling image {image:?}: {line}"));
+                }
+            };
             match context.node.images.pull(image, progress).await {
                 Ok(program) => {
                     let took = begun.elapsed().as_millis();
@@ -164,7 +177,7 @@ fn is_restarted(context: &Context, role: Role, code: i32) -> bool {
     let policy = pod.spec.as_ref().and_then(|spec| spec.restart_policy.as_deref()).unwrap_or("Always");
     match (role, policy) {
         (Role::Sidecar, _) | (Role::Main, "Always") => true,
-        (_, "Never") => false,
+        (Role::Ephemeral, _) | (_, "Never") => false,
         (Role::Init | Role::Main, _) => code != 0,
     }
 }

@@ -15,9 +15,10 @@ use super::context::Context;
 use super::environment::{self, EnvironmentError, Sources};
 use super::expand::expand;
 use super::files;
-use crate::container::{ContainerSpec, Mount};
+use super::plain;
+use crate::container::{Capabilities, ContainerSpec, Mount};
 use crate::image::Program;
-use crate::isolation::{self, Isolation};
+use crate::isolation::Isolation;
 use crate::volume::{MountError, mounts};
 
 const USUAL_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -31,6 +32,8 @@ pub(super) enum PrepareError {
     Environment(#[from] EnvironmentError),
     #[error(transparent)]
     Mount(#[from] MountError),
+    #[error(transparent)]
+    Plain(#[from] plain::PlainError),
     #[error("container has runAsNonRoot and runAsUser is 0 (pod: {pod:?}, container: {container})")]
     Root { pod: String, container: String },
     #[error("{0}")]
@@ -72,11 +75,13 @@ pub(super) async fn prepare(
     ]);
     env.extend(program.env.iter().cloned());
     env.extend(wanted.clone());
-    let user = user(&pod, container)?;
+    let user = user(&pod, container, context.node.isolation)?;
     let last_words = last_words(context, container)?;
-    let mut all = program.mounts.clone();
-    all.extend(mounts(container, &context.volumes.borrow(), &wanted)?);
-    if context.node.isolation == Isolation::Namespaces {
+    let mut all = mounts(container, &context.volumes.borrow(), &wanted)?;
+    if context.node.isolation == Isolation::None {
+        plain::adapt(context, container, program, &mut env, &mut all)?;
+    } else {
+        all.splice(0..0, program.mounts.iter().cloned());
         all.extend(own_files(context, &pod)?);
         let target = container.termination_message_path.as_deref().unwrap_or("/dev/termination-log");
         all.push(Mount { source: last_words.clone(), target: PathBuf::from(target), read_only: false });
@@ -94,6 +99,7 @@ pub(super) async fn prepare(
         user: user.id,
         group: user.group,
         groups: user.groups,
+        capabilities: capabilities(container).0,
         hostname: Some(hostname),
         mounts: all,
         hidden: context.node.hidden.clone(),
@@ -137,9 +143,23 @@ struct User {
     groups: Vec<u32>,
 }
 
-/// Who the container runs as. Where users cannot be switched it runs as whoever runs Skep, who is not root.
-fn user(pod: &Pod, container: &Container) -> Result<User, PrepareError> {
-    if !isolation::can_switch_users() {
+/// Whether containers can run as another user than Skep does. With namespaces they always can: an ordinary user is alone
+/// in them, but may have any number there.
+pub(super) fn has_users(isolation: Isolation) -> bool {
+    isolation == Isolation::Namespaces || rustix::process::geteuid().is_root()
+}
+
+/// The privileges of a container, and those that it asks for in vain.
+pub(super) fn capabilities(container: &Container) -> (Capabilities, Vec<&str>) {
+    let wanted = container.security_context.as_ref().and_then(|security| security.capabilities.as_ref());
+    let add = wanted.and_then(|wanted| wanted.add.as_deref()).unwrap_or_default();
+    let drop = wanted.and_then(|wanted| wanted.drop.as_deref()).unwrap_or_default();
+    Capabilities::of(add.iter().map(String::as_str), drop.iter().map(String::as_str))
+}
+
+/// Who the container runs as. Where there are no users it runs as whoever runs Skep, who is not root.
+fn user(pod: &Pod, container: &Container, isolation: Isolation) -> Result<User, PrepareError> {
+    if !has_users(isolation) {
         return Ok(User::default());
     }
     let of_pod = pod.spec.as_ref().and_then(|spec| spec.security_context.as_ref());

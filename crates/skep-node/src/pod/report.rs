@@ -18,13 +18,13 @@ pub(super) async fn report(context: &Context) {
     let mut board = context.board.subscribe();
     let mut pods = context.pod.clone();
     loop {
-        let pod = pods.borrow_and_update().clone();
-        let state = board.borrow_and_update().clone();
-        match send(context, &pod, &status(&pod, &state)).await {
+        pods.borrow_and_update();
+        board.borrow_and_update();
+        match send(context).await {
             Ok(()) => {}
             Err(kube::Error::Api(answer)) if answer.code == 404 => return,
             Err(error) => {
-                tracing::debug!(pod = pod.name_any(), %error, "status not reported");
+                tracing::debug!(pod = context.pod().name_any(), %error, "status not reported");
                 tokio::time::sleep(RETRY).await;
                 continue;
             }
@@ -39,27 +39,43 @@ pub(super) async fn report(context: &Context) {
 /// Reports the state once, and does not rest before the server has it, or the pod is gone.
 pub(super) async fn report_once(context: &Context) {
     loop {
-        let pod = context.pod();
-        let state = context.board.borrow().clone();
-        match send(context, &pod, &status(&pod, &state)).await {
+        match send(context).await {
             Ok(()) => return,
             Err(kube::Error::Api(answer)) if answer.code == 404 || answer.code == 409 => return,
             Err(error) => {
-                tracing::debug!(pod = pod.name_any(), %error, "status not reported");
+                tracing::debug!(pod = context.pod().name_any(), %error, "status not reported");
                 tokio::time::sleep(RETRY).await;
             }
         }
     }
 }
 
-async fn send(context: &Context, pod: &Arc<Pod>, wanted: &PodStatus) -> Result<(), kube::Error> {
+/// Sends what the server does not have yet.
+///
+/// What is under way comes to its end even if nobody waits for it any more, and before the next report: otherwise the
+/// server might get the older one last.
+async fn send(context: &Context) -> Result<(), kube::Error> {
+    let mut answered = context.answered.clone().lock_owned().await;
+    let pod = newest(context.pod(), answered.as_ref());
+    let wanted = status(&pod, &context.board.borrow());
     let known = pod.status.clone().unwrap_or_default();
-    let Some(change) = difference(&known, wanted) else { return Ok(()) };
+    let Some(change) = difference(&known, &wanted) else { return Ok(()) };
     let api: Api<Pod> = Api::namespaced(context.node.client.clone(), &pod.namespace().unwrap_or_default());
     // A pod of the same name may have taken its place.
     let patch = json!({"metadata": {"uid": pod.uid()}, "status": change});
-    api.patch_status(&pod.name_any(), &PatchParams::default(), &Patch::Strategic(&patch)).await?;
-    Ok(())
+    let sent = tokio::spawn(async move {
+        let answer = api.patch_status(&pod.name_any(), &PatchParams::default(), &Patch::Strategic(&patch)).await?;
+        *answered = Some(Arc::new(answer));
+        Ok(())
+    });
+    sent.await.map_err(|error| kube::Error::Service(error.into()))?
+}
+
+/// The pod as it was last seen. The answer to a report comes before the news of it: what was reported a moment ago would
+/// look as if it still had to be.
+fn newest(told: Arc<Pod>, answered: Option<&Arc<Pod>>) -> Arc<Pod> {
+    let revision = |pod: &Pod| pod.metadata.resource_version.as_deref().and_then(|text| text.parse::<u64>().ok());
+    answered.filter(|answered| revision(answered) > revision(&told)).cloned().unwrap_or(told)
 }
 
 /// The members of the status that have to change, as a strategic merge patch.
@@ -76,7 +92,7 @@ fn difference(known: &PodStatus, wanted: &PodStatus) -> Option<Value> {
             change.insert(name.to_owned(), after.cloned().unwrap_or(Value::Null));
         }
     }
-    for name in ["containerStatuses", "initContainerStatuses"] {
+    for name in ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"] {
         if let Some(after) = after.get(name)
             && before.get(name).map(comparable) != Some(comparable(after))
         {
@@ -93,15 +109,31 @@ fn difference(known: &PodStatus, wanted: &PodStatus) -> Option<Value> {
             change.insert(name.to_owned(), Value::Array(list));
         }
     }
-    let conditions = wanted.conditions.iter().flatten().filter(|wanted| {
-        let known = known.conditions.iter().flatten().find(|known| known.type_ == wanted.type_);
-        known.is_none_or(|known| !same(known, wanted))
-    });
-    let conditions: Vec<Value> = conditions.filter_map(|condition| serde_json::to_value(condition).ok()).collect();
+    let conditions: Vec<Value> =
+        wanted.conditions.iter().flatten().filter_map(|wanted| changed(known, wanted)).collect();
     if !conditions.is_empty() {
         change.insert("conditions".to_owned(), Value::Array(conditions));
     }
     (!change.is_empty()).then_some(Value::Object(change))
+}
+
+/// A condition that has to change, in full.
+fn changed(known: &PodStatus, wanted: &PodCondition) -> Option<Value> {
+    let known = known.conditions.iter().flatten().find(|known| known.type_ == wanted.type_);
+    if known.is_some_and(|known| same(known, wanted)) {
+        return None;
+    }
+    let mut change = serde_json::to_value(wanted).ok()?;
+    for (member, before, now) in [
+        ("reason", known.and_then(|known| known.reason.as_ref()), &wanted.reason),
+        ("message", known.and_then(|known| known.message.as_ref()), &wanted.message),
+    ] {
+        if before.is_some() && now.is_none() {
+            // What is not mentioned would stay.
+            change[member] = Value::Null;
+        }
+    }
+    Some(change)
 }
 
 fn same(known: &PodCondition, wanted: &PodCondition) -> bool {
@@ -150,7 +182,7 @@ mod tests {
     fn only_what_changed_is_sent() {
         let known = status(json!({"phase": "Pending", "podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}],
             "qosClass": "BestEffort", "conditions": [
-                {"type": "Ready", "status": "False", "lastTransitionTime": "2020-01-01T00:00:00Z"},
+                {"type": "Ready", "status": "False", "lastTransitionTime": "2020-01-01T00:00:00Z", "reason": "Why"},
                 {"type": "Foreign", "status": "True"}],
             "containerStatuses": [{"name": "c", "image": "i", "imageID": "", "ready": false, "restartCount": 0,
                 "lastState": {}, "state": {"waiting": {"reason": "ContainerCreating"}}, "volumeMounts": []}]}));
@@ -160,12 +192,14 @@ mod tests {
         assert_eq!(difference(&known, &wanted), None, "nothing of ours changed");
         wanted.phase = Some("Running".into());
         wanted.conditions.as_mut().unwrap()[0].status = "True".into();
+        wanted.conditions.as_mut().unwrap()[0].reason = None;
         wanted.pod_ips = serde_json::from_value(json!([{"ip": "10.0.0.2"}])).unwrap();
         let change = difference(&known, &wanted).unwrap();
         assert_eq!(
             change,
             json!({"phase": "Running", "podIPs": [{"ip": "10.0.0.2"}, {"$patch": "replace"}], "conditions": [
-                {"type": "Ready", "status": "True", "lastTransitionTime": "2020-01-01T00:00:00Z"}]})
+                {"type": "Ready", "status": "True", "lastTransitionTime": "2020-01-01T00:00:00Z", "reason": null}]}),
+            "a reason that is over is taken back"
         );
     }
 }

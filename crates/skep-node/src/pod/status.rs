@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::{Container, HostIP, Pod, PodCondition, PodIP, Po
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 
+use super::context::as_container;
 use super::state::{ContainerState, Phase, whole};
 
 /// Everything the node knows about a pod.
@@ -13,6 +14,8 @@ use super::state::{ContainerState, Phase, whole};
 pub(crate) struct PodState {
     pub(crate) init: Vec<ContainerState>,
     pub(crate) containers: Vec<ContainerState>,
+    /// Those that somebody has added to look around. They decide nothing.
+    pub(crate) ephemeral: Vec<ContainerState>,
     pub(crate) pod_ip: Option<IpAddr>,
     pub(crate) host_ip: IpAddr,
     pub(crate) started: Timestamp,
@@ -32,10 +35,12 @@ impl PodState {
             };
             containers.iter().map(state).collect()
         };
+        let ephemeral: Vec<Container> = spec.ephemeral_containers.iter().flatten().map(as_container).collect();
         let waits = spec.init_containers.as_ref().is_some_and(|init| !init.is_empty());
         Self {
             init: states(spec.init_containers.as_deref().unwrap_or_default(), known.init_container_statuses, true),
             containers: states(&spec.containers, known.container_statuses, waits),
+            ephemeral: states(&ephemeral, known.ephemeral_container_statuses, false),
             pod_ip: None,
             host_ip,
             started: known.start_time.map_or_else(Timestamp::now, |time| time.0),
@@ -43,12 +48,20 @@ impl PodState {
         }
     }
 
+    /// A container that was added to the pod. One that is known already stays as it is.
+    pub(crate) fn add_ephemeral(&mut self, name: &str, image: &str) {
+        if self.container(name).is_none() {
+            self.ephemeral.push(ContainerState::new(name, image, false, None));
+        }
+    }
+
     pub(crate) fn container_mut(&mut self, name: &str) -> Option<&mut ContainerState> {
-        self.init.iter_mut().chain(&mut self.containers).find(|state| state.name == name)
+        let all = self.init.iter_mut().chain(&mut self.containers).chain(&mut self.ephemeral);
+        all.into_iter().find(|state| state.name == name)
     }
 
     pub(crate) fn container(&self, name: &str) -> Option<&ContainerState> {
-        self.init.iter().chain(&self.containers).find(|state| state.name == name)
+        self.init.iter().chain(&self.containers).chain(&self.ephemeral).find(|state| state.name == name)
     }
 }
 
@@ -76,6 +89,8 @@ pub(crate) fn status(pod: &Pod, state: &PodState) -> PodStatus {
         init_container_statuses: (!state.init.is_empty())
             .then(|| state.init.iter().map(ContainerState::to_api).collect()),
         container_statuses: Some(state.containers.iter().map(ContainerState::to_api).collect()),
+        ephemeral_container_statuses: (!state.ephemeral.is_empty())
+            .then(|| state.ephemeral.iter().map(ContainerState::to_api).collect()),
         reason: state.failure.as_ref().map(|(reason, _)| reason.clone()),
         message: state.failure.as_ref().map(|(_, message)| message.clone()),
         qos_class: known.qos_class,

@@ -26,6 +26,11 @@ impl Balance {
         self.affinity = affinity;
     }
 
+    /// Whether a server is still one.
+    pub(super) fn has(&self, backend: SocketAddr) -> bool {
+        self.backends.contains(&backend)
+    }
+
     /// The servers to try, in this order.
     pub(super) fn pick(&mut self, client: IpAddr, now: Instant) -> Vec<SocketAddr> {
         if self.backends.is_empty() {
@@ -37,12 +42,16 @@ impl Balance {
             }
             _ => None,
         };
-        let start = start.unwrap_or_else(|| {
+        let chosen = start.unwrap_or_else(|| {
             self.turn = self.turn.wrapping_add(1);
             self.turn % self.backends.len()
         });
         let mut order = self.backends.clone();
-        order.rotate_left(start);
+        order.rotate_left(chosen);
+        if start.is_none() {
+            // The next connection of this client may come before this one has found its server.
+            self.remember(client, order[0], now);
+        }
         order
     }
 
@@ -93,6 +102,7 @@ mod tests {
         balance.update(vec![at(1), at(2), at(3)], Some(minute));
         let now = Instant::now();
         let first = balance.pick(from(1), now)[0];
+        assert_eq!(balance.pick(from(1), now)[0], first, "both may be under way");
         balance.remember(from(1), first, now);
         for _ in 0..5 {
             assert_eq!(balance.pick(from(1), now + minute / 2)[0], first);

@@ -8,7 +8,12 @@ use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use kube::ResourceExt as _;
 
+use super::local_port::local_ports;
+use crate::network::Reach;
+
 const OWNER_LABEL: &str = "kubernetes.io/service-name";
+/// The namespace and name of the service that is the API server.
+const API_SERVER: [&str; 2] = ["default", "kubernetes"];
 /// How long a client stays with its server when nothing else is said.
 const USUAL_AFFINITY: Duration = Duration::from_hours(3);
 
@@ -25,7 +30,6 @@ pub(crate) struct Directory {
 pub(crate) struct Entry {
     /// Empty when the service has no address of its own.
     pub(crate) address: Option<IpAddr>,
-    pub(crate) is_balancer: bool,
     /// A name elsewhere that this one stands for.
     pub(crate) external_name: Option<String>,
     pub(crate) affinity: Option<Duration>,
@@ -41,6 +45,8 @@ pub(crate) struct Port {
     pub(crate) number: u16,
     /// Where it is on the node itself.
     pub(crate) on_node: Option<u16>,
+    /// Where it is on the loopback of the machine.
+    pub(crate) on_machine: Option<u16>,
     /// Where ready servers are.
     pub(crate) backends: Vec<SocketAddr>,
 }
@@ -69,6 +75,24 @@ impl Directory {
         };
         Self { services: services.into_iter().map(entry).collect() }
     }
+
+    /// Turns the addresses into those that can be connected to, and listened on.
+    pub(crate) fn resolve(&mut self, reach: Reach) {
+        for entry in self.services.values_mut() {
+            entry.address = entry.address.map(|address| reach.address(address));
+            for backend in entry.ports.iter_mut().flat_map(|port| &mut port.backends) {
+                *backend = reach.socket(*backend);
+            }
+        }
+    }
+
+    /// Puts one address behind the service that pods know the API server by.
+    pub(crate) fn lead_to_api_server(&mut self, address: SocketAddr) {
+        let key = API_SERVER.map(str::to_owned).into();
+        for port in self.services.get_mut(&key).into_iter().flat_map(|entry| &mut entry.ports) {
+            port.backends = vec![address];
+        }
+    }
 }
 
 impl Entry {
@@ -78,11 +102,14 @@ impl Entry {
         let type_ = spec.type_.as_deref().unwrap_or("ClusterIP");
         let client = spec.session_affinity_config.and_then(|config| config.client_ip);
         let affinity = client.and_then(|client| client.timeout_seconds).and_then(|seconds| u64::try_from(seconds).ok());
+        let on_machine = local_ports(service);
         let ports = spec.ports.iter().flatten().filter_map(|port| {
             let name = port.name.clone().filter(|name| !name.is_empty());
             let protocol = port.protocol.clone().unwrap_or_else(|| "TCP".to_owned());
+            let number = u16::try_from(port.port).ok()?;
             Some(Port {
-                number: u16::try_from(port.port).ok()?,
+                number,
+                on_machine: on_machine.get(&number).copied(),
                 on_node: port.node_port.and_then(|port| u16::try_from(port).ok()).filter(|port| *port > 0),
                 backends: backends(slices, name.as_deref(), &protocol, early),
                 name,
@@ -100,7 +127,6 @@ impl Entry {
         });
         Self {
             address: spec.cluster_ip.as_deref().and_then(|address| address.parse().ok()),
-            is_balancer: type_ == "LoadBalancer",
             external_name: spec.external_name.filter(|_| type_ == "ExternalName"),
             affinity: (spec.session_affinity.as_deref() == Some("ClientIP"))
                 .then(|| affinity.map_or(USUAL_AFFINITY, Duration::from_secs)),
@@ -165,6 +191,16 @@ pub(super) mod tests {
         assert_eq!(entry.affinity, Some(USUAL_AFFINITY));
         let names: Vec<_> = entry.hosts.iter().map(|host| host.name.as_deref()).collect();
         assert_eq!(names, [None, Some("a")]);
+    }
+
+    #[test]
+    fn the_api_server_is_where_it_is_said_to_be() {
+        let service = |namespace: &str| json!({"metadata": {"namespace": namespace, "name": "kubernetes"}, "spec": {"clusterIP": "10.96.0.1", "ports": [{"name": "https", "port": 443}]}});
+        let mut directory = directory(json!([service("default"), service("other")]), json!([]));
+        let address: SocketAddr = "127.0.0.1:6443".parse().unwrap();
+        directory.lead_to_api_server(address);
+        let backends: Vec<_> = directory.services.values().map(|entry| entry.ports[0].backends.clone()).collect();
+        assert_eq!(backends, [vec![address], vec![]]);
     }
 
     #[test]

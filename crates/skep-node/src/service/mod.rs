@@ -3,12 +3,13 @@
 mod balance;
 mod directory;
 mod dns;
-mod local;
+mod local_port;
 mod proxy;
 
 use std::collections::BTreeSet;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
 
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::Service;
@@ -19,12 +20,17 @@ use kube::{Api, Client, ResourceExt as _};
 use serde_json::json;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::sleep;
 
 use crate::broker::Broker;
+use crate::network::Reach;
 use directory::Directory;
 use dns::NameServer;
-pub use local::{LocalEndpoint, LocalEndpoints};
+pub use local_port::local_ports;
 use proxy::Proxy;
+
+/// How long to wait before a port that somebody else had is tried again.
+const TRY_AGAIN: Duration = Duration::from_secs(2);
 
 /// What the services of a node need to know.
 pub struct ServiceConfig {
@@ -32,10 +38,16 @@ pub struct ServiceConfig {
     pub broker: Broker,
     /// The address of the node on the network of the pods.
     pub node: Ipv4Addr,
+    /// Where addresses of pods and services are.
+    pub reach: Reach,
     /// Where the name server listens.
     pub dns: Option<SocketAddr>,
     /// Whom it asks about the rest of the world, where pods can reach it.
     pub forward: Option<SocketAddr>,
+    /// Services that belong to an object of this API group are on the loopback of the machine, as balancers are.
+    pub local_group: Option<&'static str>,
+    /// Where this process reaches the API server, when that is not where its endpoints say: pods get there, too.
+    pub api_server: Option<SocketAddr>,
 }
 
 impl std::fmt::Debug for ServiceConfig {
@@ -47,7 +59,6 @@ impl std::fmt::Debug for ServiceConfig {
 /// Services that are served. Dropping it closes all of them.
 #[derive(Debug)]
 pub struct Services {
-    directory: watch::Receiver<Directory>,
     _tasks: JoinSet<()>,
 }
 
@@ -57,16 +68,11 @@ impl Services {
         let mut tasks = JoinSet::new();
         let (sender, directory) = watch::channel(Directory::default());
         if let Some(address) = config.dns {
-            let server = NameServer::bind(address, directory.clone(), config.forward).await?;
+            let server = NameServer::bind(address, directory, config.forward).await?;
             tasks.spawn(server.serve());
         }
         tasks.spawn(follow(config, sender));
-        Ok(Self { directory, _tasks: tasks })
-    }
-
-    /// The services that can be reached from this machine.
-    pub fn local_endpoints(&self) -> LocalEndpoints {
-        LocalEndpoints::new(self.directory.clone())
+        Ok(Self { _tasks: tasks })
     }
 }
 
@@ -80,20 +86,29 @@ async fn follow(config: ServiceConfig, sender: watch::Sender<Directory>) {
     let news = futures::stream::select(services_changed.boxed(), slices_changed.boxed());
     // Many changes that come together are one.
     let mut news = news.ready_chunks(1_000);
-    let mut proxy = Proxy::new(config.broker.clone(), config.node);
+    let mut proxy = Proxy::new(config.broker.clone(), config.reach.host(config.node));
     let mut balancers = BTreeSet::new();
-    while news.next().await.is_some() {
+    loop {
+        tokio::select! {
+            some = news.next() => if some.is_none() { return },
+            () = sleep(TRY_AGAIN), if !proxy.is_complete() => {}
+        }
         let (services, slices) = (services.state(), slices.state());
         let services: Vec<&Service> = services.iter().map(AsRef::as_ref).collect();
-        let directory = Directory::new(services.iter().copied(), slices.iter().map(AsRef::as_ref));
+        let mut directory = Directory::new(services.iter().copied(), slices.iter().map(AsRef::as_ref));
+        directory.resolve(config.reach);
+        if let Some(address) = config.api_server {
+            directory.lead_to_api_server(address);
+        }
         let changed = sender.send_if_modified(|known| {
             let changed = *known != directory;
             *known = directory.clone();
             changed
         });
-        if changed {
+        if changed || !proxy.is_complete() {
             proxy.update(&directory).await;
         }
+        local_port::assign(&config.client, &config.broker, config.local_group, &services).await;
         announce(&config.client, &services, &mut balancers).await;
     }
 }

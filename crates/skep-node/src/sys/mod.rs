@@ -10,7 +10,7 @@ mod namespace;
 mod pollable;
 mod signal;
 
-pub(crate) use clone::{Namespaces, start_helper};
+pub(crate) use clone::{Helper, Namespaces, start_helper};
 pub(crate) use descriptor::{HELPER_CHANNEL, close_on_exec_from, take_inherited};
 pub(crate) use fork::{Fork, fork_alone};
 pub(crate) use mount::make_read_only;

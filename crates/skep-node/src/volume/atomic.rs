@@ -30,8 +30,9 @@ impl std::fmt::Debug for FileContent {
     }
 }
 
-/// Makes `folder` show exactly `files`. Nothing is written when it does already.
-pub(crate) fn write(folder: &Path, files: &Files) -> io::Result<()> {
+/// Makes `folder` show exactly `files`. Nothing is written when it does already. `finish` is given what is written
+/// before anybody sees it.
+pub(crate) fn write(folder: &Path, files: &Files, finish: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     if let Some(bad) = files.keys().find(|path| !is_plain(path)) {
         let told = format!("the path {} leaves the volume", bad.display());
         return Err(io::Error::new(io::ErrorKind::InvalidInput, told));
@@ -52,6 +53,7 @@ pub(crate) fn write(folder: &Path, files: &Files) -> io::Result<()> {
         fs::set_permissions(&path, Permissions::from_mode(content.mode))?;
     }
     fs::create_dir_all(folder.join(&version))?;
+    finish(&folder.join(&version))?;
     let next = folder.join(NEXT);
     // Left behind when an earlier attempt was cut short.
     let _ = fs::remove_file(&next);
@@ -114,6 +116,10 @@ mod tests {
         entries.iter().map(|(path, text)| (PathBuf::from(path), content(text))).collect()
     }
 
+    fn written(folder: &Path, files: &Files) -> io::Result<()> {
+        write(folder, files, |_| Ok(()))
+    }
+
     fn names(folder: &Path) -> Vec<String> {
         let mut names: Vec<_> =
             fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -126,18 +132,18 @@ mod tests {
     fn files_change_together() {
         let folder = TempDir::new().unwrap();
         let folder = folder.path();
-        write(folder, &files(&[("a", "1"), ("deep/b", "2")])).unwrap();
+        written(folder, &files(&[("a", "1"), ("deep/b", "2")])).unwrap();
         assert_eq!(names(folder), ["..data", "a", "deep"]);
         assert_eq!(fs::read_to_string(folder.join("deep/b")).unwrap(), "2");
         let version = fs::read_link(folder.join(DATA)).unwrap();
-        write(folder, &files(&[("a", "1"), ("deep/b", "2")])).unwrap();
+        written(folder, &files(&[("a", "1"), ("deep/b", "2")])).unwrap();
         assert_eq!(fs::read_link(folder.join(DATA)).unwrap(), version, "nothing changed");
 
-        write(folder, &files(&[("a", "3"), ("c", "4")])).unwrap();
+        written(folder, &files(&[("a", "3"), ("c", "4")])).unwrap();
         assert_eq!(names(folder), ["..data", "a", "c"]);
         assert_eq!(fs::read_to_string(folder.join("a")).unwrap(), "3");
         assert!(!folder.join(version).exists());
-        write(folder, &files(&[])).unwrap();
+        written(folder, &files(&[])).unwrap();
         assert_eq!(names(folder), ["..data"]);
     }
 
@@ -145,7 +151,7 @@ mod tests {
     fn modes_are_kept() {
         let folder = TempDir::new().unwrap();
         let content = FileContent { bytes: Vec::new(), mode: 0o400 };
-        write(folder.path(), &Files::from([("key".into(), content)])).unwrap();
+        written(folder.path(), &Files::from([("key".into(), content)])).unwrap();
         assert_eq!(fs::metadata(folder.path().join("key")).unwrap().permissions().mode() & 0o777, 0o400);
     }
 
@@ -153,7 +159,7 @@ mod tests {
     fn nothing_leaves_the_folder() {
         let folder = TempDir::new().unwrap();
         for path in ["../x", "/x", "a/../../x", "..data", "", "."] {
-            assert!(write(folder.path(), &files(&[(path, "")])).is_err(), "{path}");
+            assert!(written(folder.path(), &files(&[(path, "")])).is_err(), "{path}");
         }
     }
 }

@@ -2,26 +2,32 @@
 
 mod atomic;
 mod content;
+mod lasting;
 mod mounts;
+mod scratch;
+mod share;
 mod token;
 mod watched;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use futures::future::{BoxFuture, FutureExt as _, select_all};
 use k8s_openapi::api::core::v1::{
-    ConfigMap, ConfigMapProjection, ConfigMapVolumeSource, DownwardAPIProjection, HostPathVolumeSource,
-    PersistentVolume, PersistentVolumeClaim, Pod, Secret, SecretProjection, SecretVolumeSource, Volume,
+    ConfigMap, ConfigMapProjection, ConfigMapVolumeSource, DownwardAPIProjection, HostPathVolumeSource, Pod, Secret,
+    SecretProjection, SecretVolumeSource, Volume,
 };
-use kube::{Api, Client, ResourceExt as _};
+use kube::{Client, ResourceExt as _};
 use tokio::time::Instant;
 
 use crate::pod::field::Place;
 use atomic::{FileContent, Files};
 use content::{ContentError, mode_of};
 pub(crate) use mounts::{MountError, mounts};
+pub(crate) use scratch::Bounded;
+use scratch::Scratch;
+use share::Share;
 use token::Token;
 use watched::Watched;
 
@@ -34,6 +40,8 @@ pub(crate) struct Folders {
     pub(crate) memory: PathBuf,
     /// On disk: scratch space.
     pub(crate) disk: PathBuf,
+    /// Whether file systems can be mounted there.
+    pub(crate) can_mount: bool,
 }
 
 /// Why a volume cannot be had yet.
@@ -75,7 +83,7 @@ pub(crate) struct Volumes {
 
 #[derive(Debug)]
 enum Content {
-    Scratch,
+    Scratch(Scratch),
     Host(HostPathVolumeSource),
     Claim { name: String, read_only: bool },
     Parts { mode: u32, parts: Vec<Part> },
@@ -148,8 +156,22 @@ impl Volumes {
         select_all(changes).await;
     }
 
+    /// The volumes that have to be watched lest they grow too large.
+    pub(crate) fn bounded(&self) -> Vec<Bounded> {
+        let scratch = self.contents.iter().filter_map(|(name, content)| match content {
+            Content::Scratch(scratch) => scratch.bounded(&self.folders, name),
+            _ => None,
+        });
+        scratch.collect()
+    }
+
     /// Removes everything that belongs to the pod alone.
-    pub(crate) fn remove(&self) {
+    pub(crate) fn remove(&mut self) {
+        for (name, content) in &mut self.contents {
+            if let Content::Scratch(scratch) = content {
+                scratch.take_off(&self.folders, name);
+            }
+        }
         for folder in [&self.folders.memory, &self.folders.disk] {
             if let Err(error) = fs::remove_dir_all(folder)
                 && error.kind() != std::io::ErrorKind::NotFound
@@ -161,8 +183,8 @@ impl Volumes {
 }
 
 fn content_of(client: &Client, namespace: &str, volume: &Volume) -> Content {
-    if volume.empty_dir.is_some() {
-        return Content::Scratch;
+    if let Some(source) = &volume.empty_dir {
+        return Content::Scratch(Scratch::new(source));
     }
     if let Some(source) = &volume.host_path {
         return Content::Host(source.clone());
@@ -202,7 +224,7 @@ fn content_of(client: &Client, namespace: &str, volume: &Volume) -> Content {
     }
     // A volume without a source is an empty folder.
     let bare = Volume { name: volume.name.clone(), ..Volume::default() };
-    if *volume == bare { Content::Scratch } else { Content::Unsupported }
+    if *volume == bare { Content::Scratch(Scratch::default()) } else { Content::Unsupported }
 }
 
 fn parts(mode: Option<i32>, parts: Vec<Part>) -> Content {
@@ -225,18 +247,20 @@ async fn make(
     pod: &Pod,
     place: &Place,
 ) -> Result<Ready, VolumeError> {
+    let share = Share::of(pod);
     match content {
         Content::Unsupported => Err(VolumeError::Unsupported),
-        Content::Scratch => {
-            let path = folders.disk.join(name);
-            fs::create_dir_all(&path)?;
-            open_to_all(&path)?;
+        Content::Scratch(scratch) => {
+            let path = scratch.make(folders, name, share)?;
             Ok(Ready { path, read_only: false, grows: true })
         }
-        Content::Host(source) => host(source),
+        Content::Host(source) => lasting::host(source),
         Content::Claim { name, read_only } => {
-            let path = claim(client, &pod.namespace().unwrap_or_default(), name).await?;
+            let (path, made_for_it) = lasting::claim(client, &pod.namespace().unwrap_or_default(), name).await?;
             fs::create_dir_all(&path)?;
+            if made_for_it {
+                share.give_folder(&path)?;
+            }
             Ok(Ready { path, read_only: *read_only, grows: true })
         }
         Content::Parts { mode, parts } => {
@@ -244,8 +268,11 @@ async fn make(
             for part in parts {
                 files.extend(files_of(client, part, *mode, pod, place).await?);
             }
+            for file in files.values_mut() {
+                file.mode = share.mode(file.mode);
+            }
             let path = folders.memory.join(name);
-            atomic::write(&path, &files)?;
+            atomic::write(&path, &files, |folder| share.give_files(folder))?;
             Ok(Ready { path, read_only: true, grows: false })
         }
     }
@@ -285,49 +312,4 @@ async fn files_of(client: &Client, part: &mut Part, mode: u32, pod: &Pod, place:
         }
         Part::Unsupported => Err(VolumeError::Unsupported),
     }
-}
-
-fn host(source: &HostPathVolumeSource) -> Result<Ready, VolumeError> {
-    let path = PathBuf::from(&source.path);
-    let wanted = source.type_.as_deref().unwrap_or_default();
-    let fits = match wanted {
-        "" => true,
-        "DirectoryOrCreate" => {
-            fs::create_dir_all(&path)?;
-            path.is_dir()
-        }
-        "FileOrCreate" => {
-            if !path.exists() {
-                fs::File::create(&path)?;
-            }
-            path.is_file()
-        }
-        "Directory" => path.is_dir(),
-        "File" => path.is_file(),
-        // Sockets and devices: there is nothing to make, and nothing to confuse them with.
-        _ => path.exists() && !path.is_dir() && !path.is_file(),
-    };
-    if !fits {
-        return Err(VolumeError::HostPath { path: source.path.clone(), wanted: wanted.to_owned() });
-    }
-    Ok(Ready { path, read_only: false, grows: true })
-}
-
-async fn claim(client: &Client, namespace: &str, name: &str) -> Result<PathBuf, VolumeError> {
-    let failed = |error: kube::Error| VolumeError::Api(Box::new(error));
-    let claims: Api<PersistentVolumeClaim> = Api::namespaced(client.clone(), namespace);
-    let claim = claims.get(name).await.map_err(failed)?;
-    let volume = claim.spec.and_then(|spec| spec.volume_name).filter(|volume| !volume.is_empty());
-    let volume = volume.ok_or_else(|| VolumeError::Unbound(name.to_owned()))?;
-    let volume = Api::<PersistentVolume>::all(client.clone()).get(&volume).await.map_err(failed)?;
-    let spec = volume.spec.unwrap_or_default();
-    let host = spec.host_path.map(|source| source.path);
-    let local = spec.local.map(|source| source.path);
-    host.or(local).map(PathBuf::from).ok_or(VolumeError::Unsupported)
-}
-
-/// Containers may run as any user.
-fn open_to_all(path: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o777))
 }

@@ -7,6 +7,7 @@ use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
 use crate::cluster::{Cluster, SHELL};
+use crate::exec::WEB_SOCKETS;
 
 crate::trials![a_visitor_comes_and_goes, the_only_visitor_ends_the_input];
 
@@ -14,8 +15,9 @@ async fn a_visitor_comes_and_goes(cluster: Arc<Cluster>) {
     let command = ["/bin/sh", "-c", "while read line; do echo \"heard $line\"; done"];
     cluster.pod("listens", json!([{"name": "main", "image": SHELL, "command": command, "stdin": true}])).await;
     cluster.settled("listens").await;
-    for word in ["one", "two"] {
-        let mut visitor = cluster.kubectl(&["attach", "-i", "listens"]).stdin(Stdio::piped()).spawn().unwrap();
+    for (word, web_sockets) in [("one", "true"), ("two", "false")] {
+        let mut visitor = cluster.kubectl(&["attach", "-i", "listens"]);
+        let mut visitor = visitor.env(WEB_SOCKETS, web_sockets).stdin(Stdio::piped()).spawn().unwrap();
         let mut stdin = visitor.stdin.take().unwrap();
         stdin.write_all(format!("{word}\n").as_bytes()).await.unwrap();
         let mut lines = BufReader::new(visitor.stdout.take().unwrap()).lines();

@@ -7,7 +7,8 @@ use std::sync::{Arc, LazyLock};
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::PostParams;
-use kube::{Api, Client};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client, Config};
 use serde_json::{Value, json};
 use skep_conformance::control_plane::{ControlPlane, binaries_or_skip};
 use skep_kube::auth::pki::{Identity, Pki};
@@ -20,9 +21,10 @@ use skep_node::BackoffRules;
 use skep_node::broker::Broker;
 use skep_node::image::{ImageConfig, ImageMap};
 use skep_node::isolation::Isolation;
+use skep_node::member::{Door, Member, MemberConfig};
 use skep_node::network::{Network, NetworkConfig};
-use skep_node::node::{KubeletAddress, Node, NodeConfig};
 use tempfile::TempDir;
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
 use tokio::process::Command;
 use tokio::sync::{Mutex, OnceCell};
@@ -51,16 +53,20 @@ pub struct Cluster {
     kubectl: PathBuf,
     kubeconfig: PathBuf,
     // Dropped in this order: what runs, then what it uses.
-    _node: Node,
+    _member: Member,
     _running: JoinSet<()>,
     _control_plane: Option<ControlPlane>,
     folder: TempDir,
 }
 
-/// Who is who in a cluster.
-struct Identities {
+/// Who the node of a cluster is.
+struct Joining {
+    name: &'static str,
+    /// With the rights of the node.
+    client: Client,
     authority: String,
-    node: Identity,
+    identity: Identity,
+    dns: Ipv4Addr,
 }
 
 /// The clusters that all tests share; none of a kind that cannot be had here.
@@ -107,9 +113,11 @@ async fn ours() -> Option<Arc<Cluster>> {
     running.spawn(controllers::run(server.client(), controllers, std::future::pending()));
     let client = server.client();
     running.spawn(async move { server.serve(listener, tls, clients, std::future::pending()).await });
-    let identities = Identities { authority, node: pki.node("bee", &[LOOPBACK]).unwrap() };
+    let identity = pki.node("bee", &[LOOPBACK]).unwrap();
+    let dns = Ipv4Addr::new(10, 96, 0, 10);
+    let joining = Joining { name: "bee", client: client.clone(), authority, identity, dns };
     let (kubectl, parts) = (binaries.join("kubectl"), (folder, running, None));
-    Some(Arc::new(Cluster::with_node("bee", client, identities, kubectl, kubeconfig, parts).await))
+    Some(Arc::new(Cluster::with_node(client, joining, kubectl, kubeconfig, parts).await))
 }
 
 async fn real() -> Option<Arc<Cluster>> {
@@ -117,11 +125,26 @@ async fn real() -> Option<Arc<Cluster>> {
     let control_plane = ControlPlane::start_or_skip("kubelet on a real server").await?;
     let client = control_plane.admin().await.unwrap();
     let node = control_plane.node("wasp").unwrap();
-    let node = Identity::new(node.certificate, node.key);
-    let identities = Identities { authority: control_plane.authority().certificate(), node };
+    // What is documented to suffice has to: the node is nobody else here.
+    let roles = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/node/roles.yaml");
+    assert!(control_plane.kubectl().args(["apply", "-f", roles]).status().unwrap().success());
+    let joining = Joining {
+        name: "wasp",
+        client: client_of(&control_plane.kubeconfig(&node)).await,
+        authority: control_plane.authority().certificate(),
+        identity: Identity::new(node.certificate, node.key),
+        dns: Ipv4Addr::new(10, 0, 0, 10),
+    };
+    assert_eq!(skep_node::member::missing(&joining.client, joining.name).await.unwrap(), []);
     let (kubectl, kubeconfig) = (control_plane.kubectl().get_program().into(), control_plane.admin_kubeconfig());
     let parts = (tempfile::tempdir().unwrap(), JoinSet::new(), Some(control_plane));
-    Some(Arc::new(Cluster::with_node("wasp", client, identities, kubectl, kubeconfig, parts).await))
+    Some(Arc::new(Cluster::with_node(client, joining, kubectl, kubeconfig, parts).await))
+}
+
+async fn client_of(kubeconfig: &str) -> Client {
+    let options = KubeConfigOptions::default();
+    let config = Config::from_custom_kubeconfig(Kubeconfig::from_yaml(kubeconfig).unwrap(), &options).await.unwrap();
+    Client::try_from(config).unwrap()
 }
 
 /// The network that both nodes use. It has to be there before anything can listen on the loopback.
@@ -130,7 +153,8 @@ async fn network() -> Network {
     let start = || async {
         let config = NetworkConfig {
             pod_range: "10.244.0.0/16".parse().unwrap(),
-            service_range: "10.96.0.0/16".parse().unwrap(),
+            // Both servers have theirs in it.
+            service_range: "10.0.0.0/9".parse().unwrap(),
         };
         Network::start(Isolation::Namespaces, config).await.unwrap()
     };
@@ -138,7 +162,7 @@ async fn network() -> Network {
 }
 
 /// The way out of the namespaces, of which there is one.
-fn broker() -> Broker {
+pub fn broker() -> Broker {
     static BROKER: LazyLock<Broker> = LazyLock::new(|| Broker::connect().unwrap());
     BROKER.clone()
 }
@@ -158,40 +182,39 @@ fn images(folder: &Path) -> ImageConfig {
 
 impl Cluster {
     async fn with_node(
-        name: &str,
         client: Client,
-        identities: Identities,
+        joining: Joining,
         kubectl: PathBuf,
         kubeconfig: PathBuf,
-        (folder, mut running, control_plane): (TempDir, JoinSet<()>, Option<ControlPlane>),
+        (folder, running, control_plane): (TempDir, JoinSet<()>, Option<ControlPlane>),
     ) -> Self {
+        let Joining { name, client: own, authority, identity, dns } = joining;
         let listener = TcpListener::bind((LOOPBACK, 0)).await.unwrap();
         let kubelet = listener.local_addr().unwrap();
-        let clients = Arc::new(ClientCertificates::new(&identities.authority).unwrap());
-        let tls = tls::server_config(&identities.node, &clients).unwrap();
-        let node = Node::start(NodeConfig {
+        let member = Member::start(MemberConfig {
             name: name.to_owned(),
-            client: client.clone(),
+            client: own,
             isolation: Isolation::Namespaces,
             network: network().await,
             broker: broker(),
             images: images(folder.path()),
-            dns: None,
+            dns: Some((dns, 53).into()),
+            api_server: None,
+            local_group: None,
             folder: folder.path().join("node"),
             memory: folder.path().join("memory"),
+            hidden: Vec::new(),
             restarts: BackoffRules::default(),
-            kubelet: Some(KubeletAddress { address: LOOPBACK, port: kubelet.port() }),
+            door: Door { listener, address: LOOPBACK, identity, clients: authority.clone() },
         });
-        let node = node.unwrap();
-        running.spawn(skep_node::kubelet::serve(listener, tls, clients, &node));
         Self {
             client,
             node: name.to_owned(),
             kubelet,
-            authority: identities.authority,
+            authority,
             kubectl,
             kubeconfig,
-            _node: node,
+            _member: member.await.unwrap(),
             _running: running,
             _control_plane: control_plane,
             folder,
@@ -216,6 +239,13 @@ impl Cluster {
         Said::of(&self.kubectl(arguments).output().await.unwrap())
     }
 
+    pub async fn apply(&self, object: &Value) {
+        let mut kubectl = self.kubectl(&["apply", "-f", "-"]).stdin(Stdio::piped()).spawn().unwrap();
+        kubectl.stdin.take().unwrap().write_all(object.to_string().as_bytes()).await.unwrap();
+        let said = Said::of(&kubectl.wait_with_output().await.unwrap());
+        assert_eq!(said.code, 0, "{said:?}");
+    }
+
     /// A pod with one container that runs a script, once it is ready, or over.
     pub async fn script(&self, name: &str, script: &str) {
         self.pod(name, json!([{"name": "main", "image": SHELL, "command": ["/bin/sh", "-c", script]}])).await;
@@ -223,9 +253,25 @@ impl Cluster {
     }
 
     pub async fn pod(&self, name: &str, containers: Value) {
-        let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {
-            "nodeName": self.node, "restartPolicy": "Never", "automountServiceAccountToken": false,
-            "terminationGracePeriodSeconds": 0, "containers": containers}});
+        self.labelled_pod(name, &json!({}), containers).await;
+    }
+
+    pub async fn labelled_pod(&self, name: &str, labels: &Value, containers: Value) {
+        self.create(&json!({"name": name, "labels": labels}), containers, json!({})).await;
+    }
+
+    /// A pod with further members in its specification.
+    pub async fn pod_with(&self, name: &str, containers: Value, more: Value) {
+        self.create(&json!({"name": name}), containers, more).await;
+    }
+
+    async fn create(&self, metadata: &Value, containers: Value, more: Value) {
+        let mut spec = json!({"nodeName": self.node, "restartPolicy": "Never", "automountServiceAccountToken": false,
+            "terminationGracePeriodSeconds": 0, "containers": containers});
+        for (name, value) in more.as_object().unwrap() {
+            spec[name] = value.clone();
+        }
+        let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec});
         let pod: Pod = serde_json::from_value(pod).unwrap();
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), "default");
         pods.create(&PostParams::default(), &pod).await.unwrap();

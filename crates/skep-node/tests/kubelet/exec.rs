@@ -7,8 +7,20 @@ use tokio::io::AsyncWriteExt as _;
 
 use crate::cluster::{Cluster, Said};
 
-crate::trials![streams_and_exit_codes, input_to_its_end, much_output, what_cannot_run, a_terminal];
+crate::trials![
+    streams_and_exit_codes,
+    input_to_its_end,
+    much_output,
+    what_cannot_run,
+    a_terminal,
+    without_web_sockets,
+    a_terminal_without_web_sockets,
+];
 
+/// Makes kubectl speak as it did before it knew WebSockets.
+pub const WEB_SOCKETS: &str = "KUBECTL_REMOTE_COMMAND_WEBSOCKETS";
+/// Looks at its terminal. The size comes in a message of its own, which the program can be ahead of.
+const LOOK: &str = "tty; while [ \"$(stty size)\" = '0 0' ]; do sleep 0.1; done; stty size; echo $TERM";
 const STAY: &str = "trap 'exit 0' TERM; while :; do sleep 0.2; done";
 
 async fn streams_and_exit_codes(cluster: Arc<Cluster>) {
@@ -53,10 +65,35 @@ async fn what_cannot_run(cluster: Arc<Cluster>) {
 
 async fn a_terminal(cluster: Arc<Cluster>) {
     cluster.script("terminal", STAY).await;
+    in_a_terminal(cluster.kubectl(&["exec", "-it", "terminal", "--", "sh", "-c", LOOK])).await;
+}
+
+async fn a_terminal_without_web_sockets(cluster: Arc<Cluster>) {
+    cluster.script("old-terminal", STAY).await;
+    let mut command = cluster.kubectl(&["exec", "-it", "old-terminal", "--", "sh", "-c", LOOK]);
+    command.env(WEB_SOCKETS, "false");
+    in_a_terminal(command).await;
+}
+
+async fn without_web_sockets(cluster: Arc<Cluster>) {
+    cluster.script("old", STAY).await;
+    let script = "sort; echo oh >&2; exit 3";
+    let mut command = cluster.kubectl(&["exec", "-i", "old", "--", "sh", "-c", script]);
+    let mut child = command.env(WEB_SOCKETS, "false").stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"bee\nant\n").await.unwrap();
+    drop(stdin);
+    let said = Said::of(&child.wait_with_output().await.unwrap());
+    let err = "oh\ncommand terminated with exit code 3\n".to_owned();
+    assert_eq!(said, Said { out: "ant\nbee\n".to_owned(), err, code: 3 });
+    let much = "head -c 5000000 /dev/zero | tr '\\0' x";
+    let output = cluster.kubectl(&["exec", "old", "--", "sh", "-c", much]).env(WEB_SOCKETS, "false").output().await;
+    let said = Said::of(&output.unwrap());
+    assert_eq!((said.out.len(), said.code), (5_000_000, 0), "{}", said.err);
+}
+
+async fn in_a_terminal(mut command: tokio::process::Command) {
     let (near, far) = terminal();
-    // The size comes in a message of its own, which the program can be ahead of.
-    let script = "tty; while [ \"$(stty size)\" = '0 0' ]; do sleep 0.1; done; stty size; echo $TERM";
-    let mut command = cluster.kubectl(&["exec", "-it", "terminal", "--", "sh", "-c", script]);
     let streams = [far.try_clone().unwrap(), far.try_clone().unwrap(), far];
     let [stdin, stdout, stderr] = streams.map(Stdio::from);
     let status = command.stdin(stdin).stdout(stdout).stderr(stderr).status().await.unwrap();

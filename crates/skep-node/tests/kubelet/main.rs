@@ -1,4 +1,5 @@
-//! kubectl looks into pods: logs, exec, attach and port-forward, on our API server and on a real one.
+//! A node at our API server and at a real one: kubectl looks into its pods (logs, exec, attach and port-forward), and
+//! services lead to them.
 //!
 //! Everything, the API servers too, runs in namespaces that the test program makes for itself.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
@@ -7,8 +8,13 @@ mod access;
 mod attach;
 mod cluster;
 mod exec;
+mod life;
 mod logs;
+mod packets;
+mod pods;
 mod ports;
+mod race;
+mod services;
 
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
@@ -24,8 +30,11 @@ const PATIENCE: Duration = Duration::from_mins(2);
 
 fn main() -> ExitCode {
     skep_node::become_helper();
-    if std::env::args().nth(1).as_deref() == Some(ports::SERVER) {
-        return ports::serve();
+    match std::env::args().nth(1).as_deref() {
+        Some(ports::SERVER) => return ports::serve(),
+        Some(packets::SERVER) => return packets::serve(),
+        Some(packets::CLIENT) => return packets::ask(),
+        _ => {}
     }
     if isolation::is_inside() {
         let conclusion = libtest_mimic::run(&Arguments::from_args(), trials());
@@ -46,12 +55,23 @@ fn main() -> ExitCode {
 
 fn trials() -> Vec<Trial> {
     let both = [Kind::Ours, Kind::Real];
-    let mut trials: Vec<Trial> = both
-        .into_iter()
-        .flat_map(|kind| [logs::trials(kind), exec::trials(kind), attach::trials(kind), ports::trials(kind)])
-        .flatten()
-        .collect();
+    let of_kind = |kind| {
+        let modules = [
+            logs::trials,
+            exec::trials,
+            attach::trials,
+            ports::trials,
+            services::trials,
+            packets::trials,
+            pods::trials,
+            life::trials,
+        ];
+        modules.into_iter().flat_map(move |trials| trials(kind))
+    };
+    let mut trials: Vec<Trial> = both.into_iter().flat_map(of_kind).collect();
     trials.extend(access::trials());
+    trials.extend(life::real_trials());
+    trials.extend(race::trials(Kind::Real));
     trials
 }
 
@@ -65,7 +85,8 @@ fn trial<F: Future<Output = ()> + Send + 'static>(kind: Kind, name: &str, test: 
     Trial::test(format!("{kind:?}::{name}"), move || {
         let limited = async {
             if let Some(cluster) = cluster::of_kind(kind).await {
-                tokio::time::timeout(PATIENCE, test(cluster)).await.unwrap();
+                let patience = if std::env::var_os("SKEP_SOAK").is_some() { 30 * PATIENCE } else { PATIENCE };
+                tokio::time::timeout(patience, test(cluster)).await.unwrap();
             }
         };
         runtime().block_on(limited);

@@ -14,13 +14,14 @@ use crate::cluster::{Cluster, SELF};
 
 crate::trials![connections_side_by_side, a_port_that_nobody_listens_on, without_web_sockets];
 
-/// The first argument of this program when it is to listen, on the loopback of its pod.
+/// The first argument of this program when it is to listen: on the loopback of its pod, or where the second one says.
 pub const SERVER: &str = "serve-letters";
-const PORT: u16 = 8080;
+pub const PORT: u16 = 8080;
 
 /// Gives back what it gets, in capitals, to the end of each connection.
 pub fn serve() -> ExitCode {
-    let listener = TcpListener::bind(("127.0.0.1", PORT)).unwrap();
+    let host = std::env::args().nth(2).unwrap_or_else(|| "127.0.0.1".to_owned());
+    let listener = TcpListener::bind((host, PORT)).unwrap();
     println!("listening");
     for connection in listener.incoming() {
         let mut connection = connection.unwrap();

@@ -14,6 +14,8 @@ crate::trials![
     a_listener_is_on_the_machine_outside,
     a_port_in_use_is_told_from_others,
     only_the_loopback_can_be_listened_on,
+    the_machine_outside_is_dialled,
+    the_internet_takes_pasta,
     a_command_runs_outside,
     a_command_that_is_dropped_is_killed,
     a_command_that_cannot_start_says_why,
@@ -99,4 +101,37 @@ async fn a_command_that_cannot_start_says_why() {
     let command = HostCommand { argv: strings(&["no-such-program"]), ..HostCommand::default() };
     let error = broker().await.run(&command).await.unwrap_err();
     assert!(matches!(error, BrokerError::Command(StartError::ProgramNotFound { .. })), "{error}");
+}
+
+async fn the_machine_outside_is_dialled() {
+    let listener = broker().await.listen_for_others(any_port()).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let served = std::thread::spawn(move || listener.accept().unwrap().0.write_all(b"from inside").unwrap());
+    let connection = broker().await.dial("localhost", port).await.unwrap();
+    connection.set_nonblocking(true).unwrap();
+    let mut text = String::new();
+    tokio::net::TcpStream::from_std(connection).unwrap().read_to_string(&mut text).await.unwrap();
+    assert_eq!(text, "from inside");
+    served.join().unwrap();
+    let error = broker().await.dial("127.0.0.1", port).await.unwrap_err();
+    assert!(error.to_string().starts_with(&format!("cannot connect to 127.0.0.1:{port}: ")), "{error}");
+}
+
+/// Where it is not installed, or cannot do it, that is told.
+async fn the_internet_takes_pasta() {
+    let has_way_out = || std::fs::read_to_string("/proc/self/net/dev").unwrap().contains("internet0:");
+    match broker().await.internet().await {
+        Ok(process) => {
+            assert!(has_way_out());
+            drop(process);
+            eventually("the end of the way out", || !has_way_out()).await;
+        }
+        Err(error) => {
+            let told = error.to_string();
+            let reasons =
+                ["exec: \"pasta\": executable file not found in $PATH", "pasta cannot connect the namespaces: "];
+            assert!(reasons.iter().any(|reason| told.starts_with(reason)), "{told}");
+            assert!(!has_way_out());
+        }
+    }
 }

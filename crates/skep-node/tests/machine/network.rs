@@ -111,11 +111,11 @@ fn config(pods: &str, services: &str) -> NetworkConfig {
 async fn without_namespaces_pods_are_on_the_loopback() {
     let network = Network::start(Isolation::None, config("10.244.0.0/16", "10.96.0.0/16")).await.unwrap();
     let (one, other) = (network.add_pod().await.unwrap(), network.add_pod().await.unwrap());
-    assert_eq!(one.address(), Ipv4Addr::new(127, 244, 0, 2));
-    assert_eq!(other.address(), Ipv4Addr::new(127, 244, 0, 3));
+    assert_eq!((one.address(), one.place()), (Ipv4Addr::new(10, 244, 0, 2), Ipv4Addr::new(127, 244, 0, 2)));
+    assert_eq!(other.place(), Ipv4Addr::new(127, 244, 0, 3));
     assert!(one.namespace().is_none());
     for pod in [&one, &other] {
-        TcpListener::bind(SocketAddr::from((pod.address(), 8082))).unwrap();
+        TcpListener::bind(SocketAddr::from((pod.place(), 8082))).unwrap();
     }
 }
 

@@ -134,11 +134,11 @@ fn confine(program: &Program, streams: &[OwnedFd], enclosed: bool) -> Result<(),
     if way == Way::Rename {
         identity::rename(&program.identity)?;
     }
-    privileges::limit().map_err(StartError::kernel("limit the capabilities"))?;
+    privileges::limit(program.capabilities.set()).map_err(StartError::kernel("limit the capabilities"))?;
     if way == Way::Change {
         identity::change(&program.identity)?;
     }
-    privileges::drop_others().map_err(StartError::kernel("drop capabilities"))
+    privileges::drop_others(program.capabilities.set()).map_err(StartError::kernel("drop capabilities"))
 }
 
 fn execute(program: &Program) -> Result<std::convert::Infallible, StartError> {

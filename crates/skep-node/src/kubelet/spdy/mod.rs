@@ -8,4 +8,4 @@ mod frame;
 mod headers;
 mod session;
 
-pub(super) use session::{Stream, serve};
+pub(super) use session::{Stream, Voice, serve};
