@@ -41,4 +41,19 @@ macro_rules! targets {
     };
 }
 
-targets![apply, json_patch, json_path, managed_fields, merge_patch, rules, schema, selectors, strategic_patch, table];
+targets![
+    apply,
+    json_patch,
+    json_path,
+    managed_fields,
+    mcp_catalog,
+    mcp_edit,
+    mcp_message,
+    mcp_stream,
+    merge_patch,
+    rules,
+    schema,
+    selectors,
+    strategic_patch,
+    table
+];

@@ -1,6 +1,7 @@
 //! The targets. Each takes any bytes and panics only when the code under test is wrong.
 
 mod apply;
+mod mcp;
 mod patch;
 mod schema;
 mod text;
@@ -13,11 +14,15 @@ pub struct Target {
     pub run: fn(&[u8]),
 }
 
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 14] = [
     Target { name: "apply", run: apply::apply },
     Target { name: "json_patch", run: patch::json },
     Target { name: "json_path", run: text::json_path },
     Target { name: "managed_fields", run: apply::managed_fields },
+    Target { name: "mcp_catalog", run: mcp::catalog },
+    Target { name: "mcp_edit", run: mcp::edit },
+    Target { name: "mcp_message", run: mcp::message },
+    Target { name: "mcp_stream", run: mcp::stream },
     Target { name: "merge_patch", run: patch::merge },
     Target { name: "rules", run: schema::rules },
     Target { name: "schema", run: schema::schema },

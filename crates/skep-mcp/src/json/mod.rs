@@ -1,0 +1,10 @@
+//! JSON as text: where values are, and how to change one without touching the others.
+
+mod edit;
+mod scan;
+mod text;
+
+pub use edit::{EditError, find, remove, set, splice};
+pub use scan::{DEPTH, JsonError, Span};
+pub(crate) use scan::{Names, Scanner};
+pub use text::{decode, quote};

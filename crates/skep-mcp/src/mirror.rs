@@ -1,0 +1,108 @@
+//! Parameters of tools that requests repeat in their headers, so that those on the way can read them.
+
+use http::{HeaderMap, HeaderName};
+use serde_json::Value;
+
+use crate::fault::Fault;
+use crate::header::{self, mismatch};
+use crate::json;
+
+/// The mark of such a parameter in the schema of a tool.
+const MARK: &str = "x-mcp-header";
+/// How deep parameters are looked for.
+const DEPTH: usize = 16;
+
+/// A parameter and the header that repeats it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mirror {
+    header: HeaderName,
+    path: Vec<String>,
+}
+
+impl Mirror {
+    /// The parameters of a tool that are repeated. The tool is given as its server listed it.
+    pub fn of_tool(tool: &str) -> Vec<Self> {
+        let mut mirrors = Vec::new();
+        if let Ok(Value::Object(tool)) = serde_json::from_str(tool) {
+            let schema = tool.get("inputSchema").unwrap_or(&Value::Null);
+            collect(schema, &mut Vec::new(), &mut mirrors);
+        }
+        mirrors
+    }
+
+    /// Checks that a call says in its header what it says in its arguments.
+    pub fn check(&self, headers: &HeaderMap, arguments: Option<&str>) -> Result<(), Fault> {
+        let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
+        let value = arguments.and_then(|arguments| Some(json::find(arguments, &path).ok()??.of(arguments)));
+        match (header::single(headers, &self.header)?, value.filter(|value| *value != "null")) {
+            (None, None) => Ok(()),
+            (None, Some(_)) => Err(mismatch(&self.header, "is missing")),
+            (Some(_), None) => Err(mismatch(&self.header, "has no counterpart in the arguments")),
+            (Some(told), Some(value)) if agree(told, value) => Ok(()),
+            (Some(_), Some(_)) => Err(mismatch(&self.header, "does not match the arguments")),
+        }
+    }
+}
+
+fn collect(schema: &Value, path: &mut Vec<String>, mirrors: &mut Vec<Mirror>) {
+    if path.len() >= DEPTH {
+        return;
+    }
+    for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        path.push(name.clone());
+        let header = property.get(MARK).and_then(Value::as_str);
+        if let Some(header) = header.and_then(|header| format!("mcp-param-{header}").parse().ok()) {
+            mirrors.push(Mirror { header, path: path.clone() });
+        }
+        collect(property, path, mirrors);
+        path.pop();
+    }
+}
+
+fn agree(told: &str, value: &str) -> bool {
+    let Some(told) = header::decode(told) else { return false };
+    match value.bytes().next() {
+        Some(b'"') => json::decode(value).is_some_and(|value| value == told),
+        // `7`, `7.0` and `07` are one number.
+        Some(b'-' | b'0'..=b'9') => told.parse::<f64>().ok().zip(value.parse::<f64>().ok()).is_some_and(is_same),
+        _ => told == value,
+    }
+}
+
+#[expect(clippy::float_cmp, reason = "both were written out, and are the same number or are not")]
+fn is_same((told, value): (f64, f64)) -> bool {
+    told == value
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    const TOOL: &str = r#"{"name":"a","inputSchema":{"type":"object","properties":{
+        "region":{"type":"string","x-mcp-header":"Region"},
+        "deep":{"type":"object","properties":{"count":{"type":"integer","x-mcp-header":"Count"}}},
+        "items":{"type":"array","items":{"type":"string","x-mcp-header":"Never"}},
+        "bad":{"x-mcp-header":"not a token"}}}}"#;
+
+    fn is_good(headers: &[(&'static str, &'static str)], arguments: &str) -> bool {
+        let headers = headers.iter().map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value)));
+        let headers = headers.collect();
+        Mirror::of_tool(TOOL).iter().all(|mirror| mirror.check(&headers, Some(arguments)).is_ok())
+    }
+
+    #[test]
+    fn headers_say_what_the_arguments_say() {
+        assert_eq!(Mirror::of_tool(TOOL).len(), 2);
+        assert_eq!(Mirror::of_tool("nonsense"), []);
+        let arguments = r#"{"region":"Zürich","deep":{"count":3}}"#;
+        let (region, count) = (("mcp-param-region", "=?base64?WsO8cmljaA==?="), ("mcp-param-count", " 3.0 "));
+        assert!(is_good(&[region, count], arguments));
+        assert!(is_good(&[], r#"{"region":null}"#));
+        assert!(!is_good(&[region], arguments));
+        assert!(!is_good(&[region, ("mcp-param-count", "4")], arguments));
+        assert!(!is_good(&[("mcp-param-region", "=?base64?!?="), count], arguments));
+        assert!(!is_good(&[region], "{}"));
+    }
+}

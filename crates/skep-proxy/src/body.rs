@@ -1,0 +1,92 @@
+//! The body of an answer.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures::{Stream, StreamExt as _};
+use http_body::{Frame, SizeHint};
+
+/// Why a body ended before its end.
+pub type BodyError = Box<dyn std::error::Error + Send + Sync>;
+
+/// What an answer carries.
+pub enum Body {
+    /// All of it, known beforehand.
+    Full(Bytes),
+    /// What a server behind the proxy sends, as it comes.
+    Incoming(hyper::body::Incoming),
+    /// What the proxy says as it goes.
+    Stream(Pin<Box<dyn Stream<Item = Result<Bytes, BodyError>> + Send>>),
+}
+
+impl Body {
+    /// A body of parts that come one by one.
+    pub(crate) fn stream(parts: impl Stream<Item = Result<Bytes, BodyError>> + Send + 'static) -> Self {
+        Self::Stream(Box::pin(parts))
+    }
+
+    /// The same body with something before it.
+    pub(crate) fn after(self, first: Bytes) -> Self {
+        let rest = http_body_util::BodyStream::new(self);
+        let rest = rest.filter_map(async |frame| frame.map(|frame| frame.into_data().ok()).transpose());
+        Self::stream(futures::stream::once(std::future::ready(Ok(first))).chain(rest))
+    }
+}
+
+impl std::fmt::Debug for Body {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Full(_) => "Full",
+            Self::Incoming(_) => "Incoming",
+            Self::Stream(_) => "Stream",
+        })
+    }
+}
+
+impl Default for Body {
+    fn default() -> Self {
+        Self::Full(Bytes::new())
+    }
+}
+
+impl From<Bytes> for Body {
+    fn from(bytes: Bytes) -> Self {
+        Self::Full(bytes)
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        match &mut *self {
+            Self::Full(bytes) if bytes.is_empty() => Poll::Ready(None),
+            Self::Full(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
+            Self::Incoming(body) => {
+                Pin::new(body).poll_frame(context).map(|frame| frame.map(|frame| frame.map_err(Into::into)))
+            }
+            Self::Stream(parts) => parts.as_mut().poll_next(context).map(|part| part.map(|part| part.map(Frame::data))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Full(bytes) => bytes.is_empty(),
+            Self::Incoming(body) => body.is_end_stream(),
+            Self::Stream(_) => false,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Self::Incoming(body) => body.size_hint(),
+            Self::Stream(_) => SizeHint::default(),
+        }
+    }
+}

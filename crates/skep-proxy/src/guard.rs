@@ -1,0 +1,121 @@
+//! Who may talk to the proxy: no web page but those that were named, and no name that was made to point here.
+
+use http::header::{HOST, ORIGIN};
+use http::uri::Authority;
+use http::{HeaderMap, StatusCode, Uri};
+use skep_mcp::fault::{Fault, INVALID_REQUEST};
+
+use crate::answer::{self, Answer};
+
+/// The rules of one listener.
+#[derive(Debug, Clone, Default)]
+pub struct Guard {
+    /// The origins of web pages that may come; any when there are none.
+    origins: Vec<String>,
+    /// Whether `Host` has to name this machine.
+    is_local: bool,
+}
+
+impl Guard {
+    /// The rules for a listener. Without a list of origins, one that only this machine can reach takes the pages that
+    /// came from itself, and one that others can reach takes all.
+    pub fn new(origins: &[String], address: std::net::SocketAddr) -> Self {
+        let is_local = address.ip().is_loopback();
+        let own = ["localhost", "127.0.0.1", "[::1]"].map(|host| format!("http://{host}:{}", address.port()));
+        let origins = match origins {
+            [] if is_local => own.to_vec(),
+            origins => origins.iter().map(|origin| normal(origin).unwrap_or_else(|| origin.clone())).collect(),
+        };
+        Self { origins, is_local }
+    }
+
+    /// Refuses a request that comes from elsewhere.
+    pub(crate) fn check(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), Answer> {
+        if !self.is_origin_allowed(headers) {
+            return Err(forbidden("Origin not allowed"));
+        }
+        if self.is_local && !is_host_local(headers, uri) {
+            return Err(forbidden("Host not allowed"));
+        }
+        Ok(())
+    }
+
+    fn is_origin_allowed(&self, headers: &HeaderMap) -> bool {
+        let mut values = headers.get_all(ORIGIN).iter();
+        match (values.next(), values.next()) {
+            (None, _) => true,
+            _ if self.origins.is_empty() => true,
+            (Some(origin), None) => {
+                origin.to_str().ok().and_then(normal).is_some_and(|origin| self.origins.contains(&origin))
+            }
+            (Some(_), Some(_)) => false,
+        }
+    }
+}
+
+fn forbidden(message: &'static str) -> Answer {
+    answer::fault(StatusCode::FORBIDDEN, &Fault::new(INVALID_REQUEST, message), None)
+}
+
+/// An origin in the form in which origins are compared.
+fn normal(origin: &str) -> Option<String> {
+    let uri: Uri = origin.trim_end_matches('/').parse().ok()?;
+    let (scheme, authority) = (uri.scheme_str()?, uri.authority()?.as_str());
+    let is_bare = matches!(uri.path(), "" | "/") && uri.query().is_none() && !authority.contains('@');
+    is_bare.then(|| format!("{scheme}://{authority}").to_ascii_lowercase())
+}
+
+/// HTTP/2 says the host in the address.
+fn is_host_local(headers: &HeaderMap, uri: &Uri) -> bool {
+    let mut hosts = headers.get_all(HOST).iter().map(|host| host.to_str().ok()?.parse::<Authority>().ok());
+    let is_local = |host: &str| matches!(host.to_ascii_lowercase().as_str(), "localhost" | "127.0.0.1" | "[::1]");
+    hosts.all(|host| host.is_some_and(|host| is_local(host.host()))) && uri.host().is_none_or(is_local)
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn is_allowed(guard: &Guard, headers: &[(http::HeaderName, &'static str)]) -> bool {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(name, HeaderValue::from_static(value));
+        }
+        guard.check(&map, &Uri::from_static("/mcp")).is_ok()
+    }
+
+    #[test]
+    fn a_local_listener_takes_what_comes_from_this_machine() {
+        let guard = Guard::new(&[], ([127, 0, 0, 1], 8080).into());
+        for (host, origin, expected) in [
+            ("127.0.0.1:8080", None, true),
+            ("LOCALHOST", Some("http://localhost:8080"), true),
+            ("[::1]:9", Some("HTTP://[::1]:8080"), true),
+            ("evil.example", None, false),
+            ("localhost.evil.example", None, false),
+            ("localhost", Some("http://evil.example"), false),
+            ("localhost", Some("http://localhost:9"), false),
+            ("localhost", Some("https://localhost:8080"), false),
+            ("localhost", Some("http://user@localhost:8080"), false),
+            ("localhost", Some("null"), false),
+        ] {
+            let origin = origin.map(|origin| (ORIGIN, origin));
+            let headers: Vec<_> = [(HOST, host)].into_iter().chain(origin).collect();
+            assert_eq!(is_allowed(&guard, &headers), expected, "{headers:?}");
+        }
+        let own = "http://localhost:8080";
+        assert!(!is_allowed(&guard, &[(ORIGIN, own), (ORIGIN, own)]));
+    }
+
+    #[test]
+    fn a_listener_for_others_goes_by_its_list() {
+        let open = Guard::new(&[], ([0, 0, 0, 0], 8080).into());
+        assert!(is_allowed(&open, &[(HOST, "hive.example"), (ORIGIN, "https://any.example")]));
+        let listed = Guard::new(&["https://Hive.example/".to_owned()], ([0, 0, 0, 0], 8080).into());
+        assert!(is_allowed(&listed, &[(ORIGIN, "https://hive.EXAMPLE")]));
+        assert!(!is_allowed(&listed, &[(ORIGIN, "https://hive.example:444")]));
+        assert!(is_allowed(&listed, &[(HOST, "any")]));
+    }
+}

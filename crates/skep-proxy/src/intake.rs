@@ -1,0 +1,157 @@
+//! From a request to a message: what every transport does with a POST before it is its own affair.
+
+use bytes::{Bytes, BytesMut};
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, StatusCode};
+use http_body_util::BodyExt as _;
+use hyper::body::{Body as _, Incoming};
+use skep_mcp::era::{self, Era, Surroundings};
+use skep_mcp::fault::{Fault, METHOD_NOT_FOUND};
+use skep_mcp::{Kind, Message, Revision, header, method};
+
+use crate::answer::{self, Answer};
+use crate::limits::Limits;
+
+/// Reads a body, as far as it may go.
+pub(crate) async fn body(mut body: Incoming, limits: &Limits) -> Result<Bytes, Answer> {
+    let too_large = || answer::text(StatusCode::PAYLOAD_TOO_LARGE, "Request Entity Too Large");
+    let told = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    if told > limits.body_bytes {
+        return Err(too_large());
+    }
+    let read = async {
+        // Most bodies are one piece, which needs no copy.
+        let mut first = Bytes::new();
+        let mut rest = BytesMut::new();
+        while let Some(frame) = body.frame().await {
+            let unreadable = |_| answer::text(StatusCode::BAD_REQUEST, "the body ended before its end");
+            let Ok(data) = frame.map_err(unreadable)?.into_data() else { continue };
+            if first.len() + rest.len() + data.len() > limits.body_bytes {
+                return Err(too_large());
+            }
+            if first.is_empty() {
+                first = data;
+            } else {
+                rest.extend_from_slice(&data);
+            }
+        }
+        if rest.is_empty() {
+            return Ok(first);
+        }
+        Ok([first, rest.freeze()].concat().into())
+    };
+    tokio::time::timeout(limits.upload, read)
+        .await
+        .unwrap_or_else(|_| Err(answer::text(StatusCode::REQUEST_TIMEOUT, "the body took too long")))
+}
+
+/// Refuses a body that does not call itself JSON.
+pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), Answer> {
+    let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    if kind.eq_ignore_ascii_case("application/json") {
+        Ok(())
+    } else {
+        Err(answer::refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json"))
+    }
+}
+
+/// Which kinds of answer a client understands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Accepts {
+    pub(crate) json: bool,
+    pub(crate) events: bool,
+}
+
+impl Accepts {
+    /// One that does not say takes JSON; one that takes neither is refused.
+    pub(crate) fn read(headers: &HeaderMap) -> Result<Self, Answer> {
+        let mut accepts = Self { json: false, events: false };
+        let mut says = false;
+        for value in headers.get_all(ACCEPT) {
+            says = true;
+            for range in value.to_str().unwrap_or_default().split(',') {
+                let range = range.split(';').next().unwrap_or_default().trim();
+                let is = |name: &str| range.eq_ignore_ascii_case(name);
+                accepts.json |= is("application/json") || is("application/*") || is("*/*");
+                accepts.events |= is("text/event-stream") || is("text/*");
+            }
+        }
+        if !says {
+            return Ok(Self { json: true, events: false });
+        }
+        if accepts.json || accepts.events {
+            return Ok(accepts);
+        }
+        let told = "the client must accept application/json or text/event-stream";
+        Err(answer::refused(StatusCode::NOT_ACCEPTABLE, told))
+    }
+
+    /// Refuses a client that could not read a stream.
+    pub(crate) fn require_events(headers: &HeaderMap) -> Result<(), Answer> {
+        let is_any = headers.get_all(ACCEPT).iter().any(|value| value.as_bytes().starts_with(b"*/*"));
+        if Self::read(headers)?.events || is_any {
+            return Ok(());
+        }
+        Err(answer::refused(StatusCode::NOT_ACCEPTABLE, "the client must accept text/event-stream"))
+    }
+}
+
+/// Whether the version header names a revision whose requests stand alone.
+pub(crate) fn is_modern(headers: &HeaderMap) -> bool {
+    let version = headers.get(header::PROTOCOL_VERSION).and_then(|value| value.to_str().ok());
+    version.and_then(|text| Revision::parse(text.trim())).is_some_and(Revision::is_stateless)
+}
+
+/// The era of a message, once its headers agree with it. `session` is that of the live session it names.
+pub(crate) fn classify(message: &Message, headers: &HeaderMap, session: Option<Revision>) -> Result<Era, Answer> {
+    let checked = header::single(headers, &header::PROTOCOL_VERSION)
+        .and_then(|version| era::classify(message, Surroundings { version, session }))
+        .and_then(|era| check_modern(message, headers, era));
+    checked.map_err(|fault| answer::bad(&fault, message.owned_id().as_ref()))
+}
+
+fn check_modern(message: &Message, headers: &HeaderMap, era: Era) -> Result<Era, Fault> {
+    if era == Era::Modern && message.kind() == Kind::Request {
+        header::check(headers, message)?;
+        if method::is_only_legacy(message.method()) {
+            return Err(Fault::new(METHOD_NOT_FOUND, format!("Method not found: {}", message.method())));
+        }
+        header::check_subject(headers, message)?;
+    }
+    Ok(era)
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn accepts(value: Option<&'static str>) -> Option<(bool, bool)> {
+        let headers = value.map(|value| (ACCEPT, HeaderValue::from_static(value)));
+        Accepts::read(&headers.into_iter().collect()).ok().map(|accepts| (accepts.json, accepts.events))
+    }
+
+    #[test]
+    fn a_client_says_what_it_understands() {
+        assert_eq!(accepts(None), Some((true, false)));
+        assert_eq!(accepts(Some("application/json, text/event-stream")), Some((true, true)));
+        assert_eq!(accepts(Some("Text/Event-Stream;q=0.5")), Some((false, true)));
+        assert_eq!(accepts(Some("*/*")), Some((true, false)));
+        assert_eq!(accepts(Some("image/png")), None);
+    }
+
+    #[test]
+    fn only_json_calls_itself_json() {
+        for (kind, expected) in [
+            ("application/json", true),
+            ("Application/JSON; charset=x", true),
+            ("application/jsonx", false),
+            ("text/plain", false),
+        ] {
+            let headers = [(CONTENT_TYPE, HeaderValue::from_static(kind))].into_iter().collect();
+            assert_eq!(require_json(&headers).is_ok(), expected, "{kind}");
+        }
+    }
+}

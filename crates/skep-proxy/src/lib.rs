@@ -1,0 +1,27 @@
+//! The data plane: one address in front of an MCP server, whatever it and its clients speak.
+//!
+//! ```text
+//! listener -> guard -> intake -> transport (bridge to stdio | transparent) -> MCP server
+//! ```
+//!
+//! A request body is read once and kept as it came; answers are passed on as they come. Nothing here knows Kubernetes.
+
+mod answer;
+mod body;
+mod forwarded;
+mod guard;
+mod health;
+mod intake;
+mod limits;
+mod listener;
+mod proxy;
+mod readiness;
+mod sessions;
+pub mod stdio;
+pub mod transparent;
+
+pub use body::{Body, BodyError};
+pub use forwarded::Forwarded;
+pub use limits::Limits;
+pub use proxy::{Proxy, ServeError};
+pub use readiness::{Readiness, State};

@@ -1,0 +1,66 @@
+//! What one proxy accepts at most. All memory that a client or a server can make it hold is bounded by these.
+
+use std::time::Duration;
+
+/// The limits that somebody may want to change.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Bytes of a request body.
+    pub body_bytes: usize,
+    /// Bytes of the head of a request.
+    pub head_bytes: usize,
+    /// Connections at the same time. More of them wait.
+    pub connections: usize,
+    /// How long a connection may take to say the first thing it wants.
+    pub head: Duration,
+    /// How long an upload may take.
+    pub upload: Duration,
+    /// How long a connection may be idle.
+    pub idle: Duration,
+    /// How long requests may take to finish after the proxy was asked to stop.
+    pub drain: Duration,
+    /// How long a server on standard input and output may take for an answer.
+    pub request: Duration,
+    /// How long a session lives without a request.
+    pub session: Duration,
+    /// Sessions at the same time. A new one beyond that ends the one that was idle the longest.
+    pub sessions: usize,
+    /// Bytes of one line that a server writes on standard output.
+    pub line_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            body_bytes: 8 << 20,
+            head_bytes: 128 << 10,
+            connections: 16 << 10,
+            head: Duration::from_secs(10),
+            upload: Duration::from_secs(30),
+            idle: Duration::from_mins(2),
+            drain: Duration::from_secs(25),
+            request: Duration::from_mins(1),
+            session: Duration::from_hours(2),
+            sessions: 64 << 10,
+            line_bytes: 64 << 20,
+        }
+    }
+}
+
+/// Messages on their way to or from a server on standard input and output.
+pub(crate) const QUEUED_MESSAGES: usize = 100;
+/// Events that a stream keeps for a client that comes back, and events that may wait for a slow one.
+pub(crate) const EVENTS_PER_STREAM: usize = 256;
+/// Bytes of such events. A larger one is kept until it was read once.
+pub(crate) const EVENT_BYTES_PER_STREAM: usize = 1 << 20;
+/// Streams of one session that can be resumed, and bytes that they keep together.
+pub(crate) const STREAMS_PER_SESSION: usize = 64;
+/// How long a stream that has ended can be resumed.
+pub(crate) const RESUMABLE: Duration = Duration::from_mins(5);
+/// How often an idle stream shows that it is alive.
+pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// How long an answer is waited for before the client is told that there will be a stream. Most answers are faster, and
+/// then they go out in one piece.
+pub(crate) const HEAD_DELAY: Duration = Duration::from_millis(50);
+/// What a client is asked to wait when it came too early.
+pub(crate) const RETRY_AFTER_SECONDS: &str = "1";

@@ -1,0 +1,116 @@
+//! Sockets: who may connect, for how long, and how it ends.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use http::Request;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::answer::Answer;
+use crate::limits::Limits;
+
+/// What to wait for when the system has no file descriptors left.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// How many requests one connection of HTTP/2 may have under way.
+const STREAMS: u32 = 250;
+
+/// Answers requests.
+pub(crate) trait Service: Send + Sync + 'static {
+    fn answer(&self, peer: SocketAddr, request: Request<Incoming>) -> impl Future<Output = Answer> + Send;
+}
+
+/// Serves connections until `stop` is cancelled and those that are open then have ended, or had their time.
+pub(crate) async fn serve(listener: TcpListener, service: Arc<impl Service>, limits: &Limits, stop: CancellationToken) {
+    let room = Arc::new(Semaphore::new(limits.connections));
+    let builder = builder(limits);
+    let mut connections = JoinSet::new();
+    loop {
+        let next = async { (Arc::clone(&room).acquire_owned().await, listener.accept().await) };
+        let (permit, accepted) = tokio::select! {
+            next = next => next,
+            () = stop.cancelled() => break,
+        };
+        while connections.try_join_next().is_some() {}
+        match accepted {
+            Ok((stream, peer)) => {
+                let conversation =
+                    converse(builder.clone(), stream, peer, Arc::clone(&service), limits.head, stop.clone());
+                connections.spawn(async move {
+                    let _permit = permit;
+                    conversation.await;
+                });
+            }
+            Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+        }
+    }
+    drop(listener);
+    let drained = async { while connections.join_next().await.is_some() {} };
+    // What is still open then is cut off, when the set is dropped.
+    let _ = tokio::time::timeout(limits.drain, drained).await;
+}
+
+async fn converse(
+    builder: Builder<TokioExecutor>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    service: Arc<impl Service>,
+    patience: Duration,
+    stop: CancellationToken,
+) {
+    // Small answers should not wait for more to come.
+    let _ = stream.set_nodelay(true);
+    let has_begun = Arc::new(AtomicBool::new(false));
+    let begun = Arc::clone(&has_begun);
+    let service = service_fn(move |request| {
+        begun.store(true, Ordering::Relaxed);
+        let service = Arc::clone(&service);
+        async move { Ok::<_, Infallible>(service.answer(peer, request).await) }
+    });
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(connection);
+    tokio::select! {
+        // The client went away, or spoke something else: there is nobody to tell.
+        _ = connection.as_mut() => {}
+        () = nothing_for(patience, &has_begun) => {}
+        () = stop.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            let _ = connection.await;
+        }
+    }
+}
+
+/// Waits until a connection has taken too long to say the first thing it wants.
+async fn nothing_for(patience: Duration, has_begun: &AtomicBool) {
+    tokio::time::sleep(patience).await;
+    if has_begun.load(Ordering::Relaxed) {
+        std::future::pending::<()>().await;
+    }
+}
+
+fn builder(limits: &Limits) -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        // It also runs while a connection waits for its next request, so that it is the longer one of the two.
+        .header_read_timeout(limits.idle.max(limits.head))
+        .max_buf_size(limits.head_bytes);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(STREAMS)
+        .max_header_list_size(u32::try_from(limits.head_bytes).unwrap_or(u32::MAX))
+        .keep_alive_interval(limits.idle)
+        .keep_alive_timeout(limits.head);
+    builder
+}

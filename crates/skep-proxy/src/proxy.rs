@@ -1,0 +1,145 @@
+//! One address in front of a server: which path goes where.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use http::{Request, StatusCode};
+use hyper::body::Incoming;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::answer::{self, Answer};
+use crate::forwarded::Forwarded;
+use crate::guard::Guard;
+use crate::health::{self, Health};
+use crate::limits::Limits;
+use crate::listener::{self, Service};
+use crate::readiness::Readiness;
+use crate::stdio::{Bridge, Sse, Streamable};
+use crate::transparent::Transparent;
+
+/// How clients reach the server.
+#[derive(Debug)]
+enum Transport {
+    Streamable(Streamable),
+    Sse(Sse),
+    Transparent(Box<Transparent>),
+}
+
+/// Why a proxy stopped by itself.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The listener cannot be used.
+    #[error("cannot use the listener: {0}")]
+    Listener(#[from] io::Error),
+    /// The server did not answer for too long.
+    #[error("the MCP server does not answer any more")]
+    ServerLost,
+}
+
+/// The proxy.
+#[derive(Debug)]
+pub struct Proxy {
+    transport: Transport,
+    readiness: Readiness,
+    limits: Limits,
+    origins: Vec<String>,
+}
+
+impl Proxy {
+    /// A proxy that serves a bridge as streamable HTTP at `/mcp`.
+    pub fn streamable(bridge: Arc<Bridge>) -> Self {
+        Self::new(bridge.limits().clone(), bridge.readiness().clone(), Transport::Streamable(Streamable(bridge)))
+    }
+
+    /// A proxy that serves a bridge as HTTP+SSE at `/sse`.
+    pub fn sse(bridge: Arc<Bridge>, forwarded: Forwarded) -> Self {
+        let (limits, readiness) = (bridge.limits().clone(), bridge.readiness().clone());
+        Self::new(limits, readiness, Transport::Sse(Sse { bridge, forwarded }))
+    }
+
+    /// A proxy before a server that speaks HTTP itself.
+    pub fn transparent(transparent: Transparent) -> Self {
+        let (limits, readiness) = (transparent.limits().clone(), transparent.readiness().clone());
+        Self::new(limits, readiness, Transport::Transparent(Box::new(transparent)))
+    }
+
+    fn new(limits: Limits, readiness: Readiness, transport: Transport) -> Self {
+        Self { transport, readiness, limits, origins: Vec::new() }
+    }
+
+    /// The origins of web pages that may talk to the proxy.
+    #[must_use]
+    pub fn with_origins(mut self, origins: Vec<String>) -> Self {
+        self.origins = origins;
+        self
+    }
+
+    /// Serves connections until `stop` is cancelled or the server is given up; what is under way then may finish.
+    pub async fn serve(self, listener: TcpListener, stop: CancellationToken) -> Result<(), ServeError> {
+        let guard = Guard::new(&self.origins, listener.local_addr()?);
+        let limits = self.limits.clone();
+        let surface = Arc::new(Surface { proxy: self, guard });
+        // Whoever stops the proxy stops it here, and so does a server that is gone.
+        let stop = stop.child_token();
+        let watching = async {
+            let Transport::Transparent(transparent) = &surface.proxy.transport else { return Ok(()) };
+            tokio::select! {
+                () = transparent.run() => {
+                    stop.cancel();
+                    Err(ServeError::ServerLost)
+                }
+                () = stop.cancelled() => Ok(()),
+            }
+        };
+        let serving = listener::serve(listener, Arc::clone(&surface), &limits, stop.clone());
+        tokio::join!(serving, watching).1
+    }
+
+    async fn health(&self) -> Health {
+        match &self.transport {
+            Transport::Streamable(_) => Health { transport: "streamable-http", server: None },
+            Transport::Sse(_) => {
+                let reason = self.readiness.reason();
+                Health { transport: "stdio", server: Some(reason.map_or(Ok(None), |reason| Err(reason.to_string()))) }
+            }
+            Transport::Transparent(transparent) => {
+                let server = transparent.health().await;
+                Health { transport: transparent.dialect().name(), server: server.map(|server| server.map(Some)) }
+            }
+        }
+    }
+}
+
+/// The proxy as its listener sees it.
+#[derive(Debug)]
+struct Surface {
+    proxy: Proxy,
+    guard: Guard,
+}
+
+impl Service for Surface {
+    async fn answer(&self, peer: SocketAddr, request: Request<Incoming>) -> Answer {
+        let path = request.uri().path();
+        if path == "/health" {
+            return health::answer(request.method(), &self.proxy.health().await);
+        }
+        if path == "/metrics" {
+            return answer::text(StatusCode::NOT_FOUND, "metrics are not served on this port");
+        }
+        if path == "/.well-known" || path.starts_with("/.well-known/") {
+            return answer::json(StatusCode::NOT_FOUND, r#"{"error":"not_found"}"#);
+        }
+        if let Err(refusal) = self.guard.check(request.headers(), request.uri()) {
+            return refusal;
+        }
+        match (&self.proxy.transport, path) {
+            (Transport::Streamable(streamable), "/mcp") => streamable.serve(request).await,
+            (Transport::Sse(sse), "/sse") => sse.open(&request),
+            (Transport::Sse(sse), "/messages") => sse.post(request).await,
+            (Transport::Transparent(transparent), _) => transparent.serve(peer, request).await,
+            _ => answer::text(StatusCode::NOT_FOUND, "404 page not found"),
+        }
+    }
+}

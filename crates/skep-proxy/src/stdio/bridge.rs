@@ -1,0 +1,194 @@
+//! What the HTTP side and the server side of a bridge share.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use serde_json::json;
+use skep_mcp::fault::{Fault, INTERNAL_ERROR, TRANSPORT_ERROR};
+use skep_mcp::{Message, Revision, json, method};
+use tokio::sync::mpsc;
+
+use super::calls::Calls;
+use super::clients::{Client, Clients};
+use super::events::{End, EventStream};
+use super::handshake::Handshake;
+use super::log_level::LogLevels;
+use super::subscriptions::Subscriptions;
+use crate::limits::{self, Limits};
+use crate::readiness::{Readiness, State};
+use crate::sessions::{Session, Sessions};
+
+/// How often it is looked whether all requests are answered, when the proxy stops.
+const DRAIN_CHECK: Duration = Duration::from_millis(20);
+
+/// The bridge between HTTP clients and a server on standard input and output.
+#[derive(Debug)]
+pub struct Bridge {
+    calls: Arc<Calls>,
+    clients: Clients,
+    sessions: Sessions,
+    subscriptions: Subscriptions,
+    log_levels: LogLevels,
+    handshake: Handshake,
+    readiness: Readiness,
+    limits: Limits,
+    outgoing: Mutex<Option<mpsc::Receiver<Bytes>>>,
+}
+
+impl Bridge {
+    /// A bridge whose server is not there yet. [`Bridge::run`] connects it.
+    pub fn new(limits: Limits, readiness: Readiness) -> Arc<Self> {
+        let (sender, outgoing) = mpsc::channel(limits::QUEUED_MESSAGES);
+        Arc::new(Self {
+            calls: Calls::new(sender, limits.request),
+            clients: Clients::default(),
+            sessions: Sessions::new(limits.session, limits.sessions),
+            subscriptions: Subscriptions::default(),
+            log_levels: LogLevels::default(),
+            handshake: Handshake::default(),
+            readiness,
+            limits,
+            outgoing: Mutex::new(Some(outgoing)),
+        })
+    }
+
+    pub(super) fn calls(&self) -> &Arc<Calls> {
+        &self.calls
+    }
+
+    pub(super) fn clients(&self) -> &Clients {
+        &self.clients
+    }
+
+    pub(super) fn subscriptions(&self) -> &Subscriptions {
+        &self.subscriptions
+    }
+
+    pub(super) fn log_levels(&self) -> &LogLevels {
+        &self.log_levels
+    }
+
+    pub(super) fn handshake(&self) -> &Handshake {
+        &self.handshake
+    }
+
+    pub(crate) fn readiness(&self) -> &Readiness {
+        &self.readiness
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The messages for the server; there is one that sends them.
+    pub(super) fn take_outgoing(&self) -> Option<mpsc::Receiver<Bytes>> {
+        self.outgoing.lock().take()
+    }
+
+    /// Begins a session.
+    pub(super) fn open_session(&self, revision: Revision, resumable: bool) -> Arc<Client> {
+        let session = Session::new(&uuid::Uuid::new_v4().to_string(), revision);
+        let id = Arc::clone(&session.id);
+        if let Some(ended) = self.sessions.create(session) {
+            self.clients.close(&ended);
+            self.forget(&ended);
+        }
+        self.clients.open(&id, revision, resumable)
+    }
+
+    /// A session that is alive, which counts as used now.
+    pub(super) fn session(&self, id: &str) -> Option<Arc<Client>> {
+        let session = self.sessions.get(id)?;
+        if let Some(client) = self.clients.get(id) {
+            return Some(client);
+        }
+        // It began in another process.
+        Some(self.clients.open(&session.id, session.revision(), true))
+    }
+
+    /// Ends a session, and tells whether there was one.
+    pub(super) fn close_session(&self, id: &str) -> bool {
+        let was_there = self.sessions.delete(id);
+        self.clients.close(id);
+        self.forget(id);
+        was_there
+    }
+
+    /// Ends the sessions that were not used for too long. One that listens is used.
+    pub(super) fn sweep_sessions(&self) {
+        for id in self.clients.listening() {
+            self.sessions.get(&id);
+        }
+        self.sessions.sweep();
+        for id in self.clients.sweep(|id| self.sessions.contains(id)) {
+            self.forget(&id);
+        }
+    }
+
+    /// The server need not do any more what it did for a session that has ended.
+    fn forget(&self, session: &str) {
+        for uri in self.subscriptions.forget(session) {
+            self.tell(method::UNSUBSCRIBE, &json!({"uri": &*uri}));
+        }
+        if let Some(level) = self.log_levels.forget(session) {
+            self.tell(method::SET_LOG_LEVEL, &json!({"level": level}));
+        }
+    }
+
+    /// Asks the server for something whose answer nobody needs.
+    pub(super) fn tell(&self, method: &str, params: &serde_json::Value) {
+        let text = format!(r#"{{"jsonrpc":"2.0","id":0,"method":{},"params":{params}}}"#, json::quote(method));
+        let sent = Message::read(text.into()).map(|request| {
+            self.calls.begin(&request, None, &EventStream::new(0, false), true).map(super::calls::Ticket::keep)
+        });
+        if !matches!(sent, Ok(Ok(()))) {
+            tracing::warn!(method, "the MCP server does not read what it is told");
+        }
+    }
+
+    /// Tells a server that took the place of another what that one knew.
+    pub(super) async fn renew(&self) {
+        if !self.handshake.forget() {
+            return;
+        }
+        if let Err(refusal) = self.handshake.agree(&self.calls, None).await {
+            tracing::warn!(?refusal, "the MCP server did not agree to the handshake of the one before");
+            return;
+        }
+        for uri in self.subscriptions.uris() {
+            self.tell(method::SUBSCRIBE, &json!({"uri": &*uri}));
+        }
+        if let Some(level) = self.log_levels.level() {
+            self.tell(method::SET_LOG_LEVEL, &json!({"level": level}));
+        }
+    }
+
+    /// The server is gone, and with it everything that it was asked.
+    pub(super) fn lose(&self) {
+        self.readiness.set(State::Waiting("the MCP server is starting again".into()));
+        let told = "the MCP server went away; whether it did what was asked is unknown";
+        self.calls.fail_all(&Fault::new(INTERNAL_ERROR, told), End::Lost);
+    }
+
+    /// Waits for the requests that are under way, though not for ever. Nobody listens any more.
+    pub(super) async fn drain(&self) {
+        self.clients.hush();
+        // Whoever has not got an answer by then is told so before the connection is cut.
+        let patience = self.limits.drain / 5 * 4;
+        let answered = async {
+            while !self.calls.is_empty() {
+                tokio::time::sleep(DRAIN_CHECK).await;
+            }
+        };
+        let _ = tokio::time::timeout(patience, answered).await;
+    }
+
+    /// Ends everything.
+    pub(super) fn close(&self) {
+        self.readiness.set(State::Waiting("the proxy is stopping".into()));
+        self.calls.fail_all(&Fault::new(TRANSPORT_ERROR, "Timeout"), End::TimedOut);
+        self.clients.close_all();
+    }
+}

@@ -1,0 +1,336 @@
+//! Requests that wait for the server, each under an id of ours.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use skep_mcp::fault::{Fault, INTERNAL_ERROR, TRANSPORT_ERROR};
+use skep_mcp::json::{self, Span};
+use skep_mcp::{Id, Message, MetaKey, method};
+use tokio::sync::mpsc;
+
+use super::events::{End, EventStream};
+use super::mirrors::Mirrors;
+
+/// All requests that are under way.
+#[derive(Debug)]
+pub(super) struct Calls {
+    waiting: Mutex<HashMap<u64, Call>>,
+    next: AtomicU64,
+    outgoing: mpsc::Sender<Bytes>,
+    patience: Duration,
+    mirrors: Mirrors,
+}
+
+/// A request that waits for its answer.
+#[derive(Debug)]
+struct Call {
+    /// The session of the client that asks, if it has one.
+    owner: Option<Arc<str>>,
+    /// What the client knows it by.
+    id: Id,
+    /// What the client wants progress reported under.
+    token: Option<Box<str>>,
+    stream: Arc<EventStream>,
+    /// Whether the stream is over with the answer.
+    ends_stream: bool,
+    /// Whether it stays open until it is called off.
+    is_listening: bool,
+    /// Whether the answer lists tools.
+    lists_tools: bool,
+    deadline: Option<Instant>,
+}
+
+/// The server does not read fast enough.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Full;
+
+/// A request that is called off when nobody waits for it any more.
+#[derive(Debug)]
+pub(super) struct Ticket {
+    calls: Arc<Calls>,
+    number: u64,
+    is_kept: bool,
+}
+
+impl Ticket {
+    #[cfg(test)]
+    fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Lets the request run until its end, whoever waits for it.
+    pub(super) fn keep(mut self) {
+        self.is_kept = true;
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            self.calls.cancel(self.number);
+        }
+    }
+}
+
+impl Calls {
+    pub(super) fn new(outgoing: mpsc::Sender<Bytes>, patience: Duration) -> Arc<Self> {
+        let mirrors = Mirrors::default();
+        Arc::new(Self { waiting: Mutex::default(), next: AtomicU64::new(1), outgoing, patience, mirrors })
+    }
+
+    /// Sends a request. What comes back for it goes to the stream, which is over with the answer if `ends_stream`.
+    pub(super) fn begin(
+        self: &Arc<Self>,
+        message: &Message,
+        owner: Option<&Arc<str>>,
+        stream: &Arc<EventStream>,
+        ends_stream: bool,
+    ) -> Result<Ticket, Full> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let is_listening = message.method() == method::LISTEN;
+        let call = Call {
+            owner: owner.cloned(),
+            id: message.owned_id().unwrap_or_else(|| Id::from(number)),
+            token: message.meta(MetaKey::ProgressToken).map(Into::into),
+            stream: Arc::clone(stream),
+            ends_stream,
+            is_listening,
+            lists_tools: message.method() == method::TOOLS_LIST,
+            deadline: (!is_listening).then(|| Instant::now() + self.patience),
+        };
+        let text = number.to_string();
+        let mut places = [message.id_span(), message.meta_span(MetaKey::ProgressToken)];
+        places.sort_by_key(|place| place.map(|place| place.start));
+        let changes = places.into_iter().flatten().map(|place| (place, text.as_bytes()));
+        // It waits before it is sent, because the answer may be faster than we are.
+        self.waiting.lock().insert(number, call);
+        if self.send(message.with(changes)).is_err() {
+            self.waiting.lock().remove(&number);
+            return Err(Full);
+        }
+        Ok(Ticket { calls: Arc::clone(self), number, is_kept: false })
+    }
+
+    /// The tools whose calls repeat arguments in headers.
+    pub(super) fn mirrors(&self) -> &Mirrors {
+        &self.mirrors
+    }
+
+    /// Sends something that has no answer.
+    pub(super) fn send(&self, mut line: Bytes) -> Result<(), Full> {
+        // A message is a line, so that it may not have any within it. In JSON they are never more than space.
+        if line.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
+            line = line.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }).collect();
+        }
+        self.outgoing.try_send(line).map_err(|_| Full)
+    }
+
+    /// What the server knows the request by that a session knows by this id.
+    pub(super) fn find(&self, owner: &str, id: &str) -> Option<u64> {
+        let waiting = self.waiting.lock();
+        let is_it = |call: &Call| call.owner.as_deref() == Some(owner) && call.id.means(id);
+        waiting.iter().find(|(_, call)| is_it(call)).map(|(number, _)| *number)
+    }
+
+    /// Calls a request off, if it still waits.
+    pub(super) fn cancel(&self, number: u64) {
+        if let Some(call) = self.waiting.lock().remove(&number) {
+            if call.ends_stream {
+                call.stream.end(None, End::Closed);
+            }
+            self.tell_cancelled(number, "nobody waits for it any more");
+        }
+    }
+
+    fn tell_cancelled(&self, number: u64, reason: &str) {
+        let line = format!(
+            r#"{{"jsonrpc":"2.0","method":"{}","params":{{"requestId":{number},"reason":"{reason}"}}}}"#,
+            method::CANCELLED
+        );
+        if self.send(line.into()).is_err() {
+            tracing::debug!(number, "the server does not read, so that a call could not be called off");
+        }
+    }
+
+    /// Hands an answer to whoever asked. One that nobody waits for is lost, and then the answer is no.
+    pub(super) fn answered(&self, message: &Message) -> bool {
+        let call = message.id().and_then(|id| id.parse::<u64>().ok()).and_then(|id| self.waiting.lock().remove(&id));
+        let (Some(call), Some(id)) = (call, message.id_span()) else { return false };
+        if call.lists_tools {
+            self.mirrors.learn(message);
+        }
+        let mut answer = message.with([(id, call.id.as_json().as_bytes())]);
+        if call.is_listening {
+            answer = name_listener(&answer, &["result", "_meta"], &call.id);
+        }
+        if call.ends_stream {
+            call.stream.end(Some(answer), error_code(message).map_or(End::Answered, End::Refused));
+        } else {
+            call.stream.push(answer);
+        }
+        true
+    }
+
+    /// Hands on what is reported about a request. `place` is where its number is, and `json` that number.
+    pub(super) fn reported(&self, message: &Message, place: Span, json: &str) -> bool {
+        let Ok(number) = json.parse::<u64>() else { return false };
+        let waiting = self.waiting.lock();
+        let Some(call) = waiting.get(&number) else { return false };
+        let restored = match (&call.token, call.is_listening) {
+            (_, true) => call.id.as_json(),
+            (Some(token), false) => token,
+            (None, false) => return false,
+        };
+        call.stream.offer(message.with([(place, restored.as_bytes())]));
+        true
+    }
+
+    /// Ends the requests that have waited too long.
+    pub(super) fn expire(&self, now: Instant) {
+        let mut expired = Vec::new();
+        self.waiting.lock().retain(|number, call| {
+            let is_late = call.deadline.is_some_and(|deadline| deadline <= now);
+            if is_late {
+                expired.push(*number);
+                call.fail(&Fault::new(TRANSPORT_ERROR, "Timeout"), End::TimedOut);
+            }
+            !is_late
+        });
+        for number in expired {
+            self.tell_cancelled(number, "it took too long");
+        }
+    }
+
+    /// Ends all requests that wait, in the same way.
+    pub(super) fn fail_all(&self, fault: &Fault, end: End) {
+        let failed = std::mem::take(&mut *self.waiting.lock());
+        for call in failed.into_values() {
+            call.fail(fault, end);
+        }
+    }
+
+    /// Whether none waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.lock().is_empty()
+    }
+
+    /// How many wait.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.waiting.lock().len()
+    }
+}
+
+impl Call {
+    fn fail(&self, fault: &Fault, end: End) {
+        let answer = Bytes::from(fault.answer(Some(&self.id)));
+        if self.ends_stream {
+            self.stream.end(Some(answer), end);
+        } else {
+            self.stream.push(answer);
+        }
+    }
+}
+
+/// The code of an answer that is an error.
+fn error_code(message: &Message) -> Option<i64> {
+    let error = message.error()?;
+    let code = json::find(error, &["code"]).ok().flatten().and_then(|code| code.of(error).parse().ok());
+    Some(code.unwrap_or(INTERNAL_ERROR))
+}
+
+/// Puts the client's id where ours names the listener.
+fn name_listener(answer: &Bytes, meta: &[&str], id: &Id) -> Bytes {
+    let Ok(text) = std::str::from_utf8(answer) else { return answer.clone() };
+    let path: Vec<&str> = meta.iter().copied().chain([MetaKey::SubscriptionId.name()]).collect();
+    match json::find(text, &path) {
+        Ok(Some(place)) => json::splice(answer, [(place, id.as_json().as_bytes())]).into(),
+        Ok(None) | Err(_) => answer.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn calls(room: usize) -> (Arc<Calls>, mpsc::Receiver<Bytes>) {
+        let (sender, receiver) = mpsc::channel(room);
+        (Calls::new(sender, Duration::ZERO), receiver)
+    }
+
+    fn message(text: &str) -> Message {
+        Message::read(Bytes::copy_from_slice(text.as_bytes())).unwrap()
+    }
+
+    #[tokio::test]
+    async fn ids_and_tokens_are_ours_on_the_way_in_and_the_clients_on_the_way_out() {
+        let (calls, mut sent) = calls(10);
+        let stream = EventStream::new(0, false);
+        let request = r#"{"jsonrpc":"2.0","id":"1","method":"tools/call","params":{"_meta":{"progressToken":"t"}}}"#;
+        let ticket = calls.begin(&message(request), None, &stream, true).unwrap();
+        let number = ticket.number().to_string();
+        let expected = request.replace(r#""id":"1""#, &format!(r#""id":{number}"#)).replace(r#""t""#, &number);
+        assert_eq!(sent.recv().await.unwrap(), expected);
+
+        let progress = message(&format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{number}}}}}"#
+        ));
+        let place = progress.param_span(skep_mcp::Param::ProgressToken).unwrap();
+        assert!(calls.reported(&progress, place, &number));
+        assert!(calls.answered(&message(&format!(r#"{{"jsonrpc":"2.0","id":{number},"result":{{"x":1.0}}}}"#))));
+        assert!(!calls.reported(&progress, place, &number), "it is over");
+        assert_eq!(stream.outcome().await.1, r#"{"jsonrpc":"2.0","id":"1","result":{"x":1.0}}"#);
+        drop(ticket);
+        assert!(sent.try_recv().is_err(), "what is answered is not called off");
+    }
+
+    #[tokio::test]
+    async fn what_nobody_waits_for_is_called_off_and_its_answer_dropped() {
+        let (calls, mut sent) = calls(10);
+        let stream = EventStream::new(0, false);
+        let ticket = calls.begin(&message(r#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#), None, &stream, true).unwrap();
+        let number = ticket.number();
+        sent.recv().await.unwrap();
+        drop(ticket);
+        let told = String::from_utf8(sent.recv().await.unwrap().to_vec()).unwrap();
+        assert!(told.contains("notifications/cancelled") && told.contains(&format!("\"requestId\":{number}")));
+        let late = format!(r#"{{"jsonrpc":"2.0","id":{number},"result":{{}}}}"#);
+        assert!(!calls.answered(&message(&late)));
+        assert!(!calls.answered(&message(r#"{"jsonrpc":"2.0","id":"x","result":{}}"#)));
+        assert_eq!(calls.len(), 0);
+    }
+
+    #[tokio::test]
+    async fn late_and_lost_requests_are_answered_with_their_own_ids() {
+        let (calls, _sent) = calls(10);
+        let stream = EventStream::new(0, false);
+        let ticket = calls.begin(&message(r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#), None, &stream, true).unwrap();
+        calls.expire(Instant::now());
+        let (end, answer) = stream.outcome().await;
+        assert_eq!(end, End::TimedOut);
+        assert!(answer.starts_with(br#"{"jsonrpc":"2.0","id":7,"error":{"code":-32000"#));
+        drop(ticket);
+        let stream = EventStream::new(0, false);
+        let _ticket =
+            calls.begin(&message(r#"{"jsonrpc":"2.0","id":8,"method":"ping"}"#), None, &stream, true).unwrap();
+        calls.fail_all(&Fault::new(INTERNAL_ERROR, "gone"), End::Lost);
+        assert_eq!(stream.outcome().await.0, End::Lost);
+    }
+
+    #[test]
+    fn a_server_that_does_not_read_is_full_and_lines_stay_lines() {
+        let (calls, mut sent) = calls(1);
+        calls.send(Bytes::from_static(b"{\n\r\"a\":1}")).unwrap();
+        assert!(calls.send(Bytes::from_static(b"{}")).is_err());
+        assert_eq!(sent.try_recv().unwrap(), "{  \"a\":1}");
+        let stream = EventStream::new(0, false);
+        let first = calls.begin(&message(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), None, &stream, true).unwrap();
+        assert!(calls.begin(&message(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), None, &stream, true).is_err());
+        assert_eq!(calls.len(), 1);
+        first.keep();
+    }
+}

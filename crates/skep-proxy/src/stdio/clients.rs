@@ -1,0 +1,187 @@
+//! What this process holds for each session: its streams.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use skep_mcp::Revision;
+
+use super::events::{End, EventStream};
+use crate::limits;
+
+/// The streams of one session.
+#[derive(Debug)]
+pub(super) struct Client {
+    pub(super) id: Arc<str>,
+    pub(super) revision: Revision,
+    /// For messages that belong to no request.
+    background: Arc<EventStream>,
+    /// Answers that the client can come back for.
+    resumable: Mutex<Vec<Arc<EventStream>>>,
+    next: AtomicU64,
+}
+
+/// The name of the stream for messages that belong to no request.
+const BACKGROUND: u64 = 0;
+
+impl Client {
+    /// A stream of its own for one request.
+    pub(super) fn stream(&self) -> Arc<EventStream> {
+        EventStream::new(self.next.fetch_add(1, Ordering::Relaxed), true)
+    }
+
+    /// Keeps a stream for a client that loses it, and in exchange forgets the ones that ended first.
+    pub(super) fn remember(&self, stream: &Arc<EventStream>) {
+        let mut streams = self.resumable.lock();
+        streams.retain(|stream| stream.ended().is_none_or(|ended| ended.elapsed() < limits::RESUMABLE));
+        let is_full = |streams: &Vec<Arc<EventStream>>| {
+            let bytes: usize = streams.iter().map(|stream| stream.bytes()).sum();
+            streams.len() >= limits::STREAMS_PER_SESSION || bytes > limits::EVENT_BYTES_PER_STREAM
+        };
+        while is_full(&streams) {
+            let Some(oldest) = streams.iter().position(|stream| stream.ended().is_some()) else { break };
+            streams.remove(oldest);
+        }
+        streams.push(Arc::clone(stream));
+    }
+
+    /// The stream of that name.
+    pub(super) fn find(&self, name: u64) -> Option<Arc<EventStream>> {
+        if name == BACKGROUND {
+            return Some(Arc::clone(&self.background));
+        }
+        self.resumable.lock().iter().find(|stream| stream.name() == name).cloned()
+    }
+
+    /// The stream for messages that belong to no request.
+    pub(super) fn background(&self) -> &Arc<EventStream> {
+        &self.background
+    }
+
+    fn close(&self) {
+        self.background.end(None, End::Closed);
+        for stream in self.resumable.lock().drain(..) {
+            stream.end(None, End::Closed);
+        }
+    }
+}
+
+/// The sessions that this process holds streams for.
+#[derive(Debug, Default)]
+pub(super) struct Clients(Mutex<HashMap<Arc<str>, Arc<Client>>>);
+
+impl Clients {
+    /// The streams of a session, which are new if there are none.
+    pub(super) fn open(&self, id: &Arc<str>, revision: Revision, resumable: bool) -> Arc<Client> {
+        let mut clients = self.0.lock();
+        let client = clients.entry(Arc::clone(id)).or_insert_with(|| {
+            Arc::new(Client {
+                id: Arc::clone(id),
+                revision,
+                background: EventStream::new(BACKGROUND, resumable),
+                resumable: Mutex::default(),
+                next: AtomicU64::new(BACKGROUND + 1),
+            })
+        });
+        Arc::clone(client)
+    }
+
+    pub(super) fn get(&self, id: &str) -> Option<Arc<Client>> {
+        self.0.lock().get(id).cloned()
+    }
+
+    /// Ends the streams of a session.
+    pub(super) fn close(&self, id: &str) {
+        if let Some(client) = self.0.lock().remove(id) {
+            client.close();
+        }
+    }
+
+    /// Ends the streams for messages that belong to no request.
+    pub(super) fn hush(&self) {
+        for client in self.0.lock().values() {
+            client.background.end(None, End::Closed);
+        }
+    }
+
+    /// The sessions that have such a stream open.
+    pub(super) fn listening(&self) -> Vec<Arc<str>> {
+        let clients = self.0.lock();
+        clients.values().filter(|client| client.background.is_open()).map(|client| Arc::clone(&client.id)).collect()
+    }
+
+    /// Ends all streams.
+    pub(super) fn close_all(&self) {
+        for client in std::mem::take(&mut *self.0.lock()).into_values() {
+            client.close();
+        }
+    }
+
+    /// Ends the streams of the sessions that are not to be kept, and names these.
+    pub(super) fn sweep(&self, is_alive: impl Fn(&str) -> bool) -> Vec<Arc<str>> {
+        let mut ended = Vec::new();
+        self.0.lock().retain(|id, client| {
+            let is_alive = is_alive(id);
+            if !is_alive {
+                client.close();
+                ended.push(Arc::clone(id));
+            }
+            is_alive
+        });
+        ended
+    }
+
+    /// Tells all clients that listen.
+    pub(super) fn tell_all(&self, message: &Bytes) {
+        for client in self.0.lock().values().filter(|client| client.background.is_read()) {
+            client.background.offer(message.clone());
+        }
+    }
+
+    /// Tells some of the clients that listen.
+    pub(super) fn tell(&self, sessions: &[Arc<str>], message: &Bytes) {
+        let clients = self.0.lock();
+        for client in sessions.iter().filter_map(|id| clients.get(id)).filter(|client| client.background.is_read()) {
+            client.background.offer(message.clone());
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.0.lock().len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_client_can_come_back_for_is_bounded() {
+        let clients = Clients::default();
+        let client = clients.open(&"a".into(), Revision::November2025, true);
+        for _ in 0..10 * limits::STREAMS_PER_SESSION {
+            let stream = client.stream();
+            client.remember(&stream);
+            stream.end(Some(Bytes::from_static(b"{}")), End::Answered);
+        }
+        assert!(client.resumable.lock().len() <= limits::STREAMS_PER_SESSION);
+        assert!(client.find(1).is_none() && client.find(640).is_some() && client.find(0).is_some());
+    }
+
+    #[test]
+    fn only_those_who_listen_are_told() {
+        let clients = Clients::default();
+        let [a, b] = ["a", "b"].map(|id| clients.open(&id.into(), Revision::November2025, true));
+        let reading = a.background().read(());
+        assert_eq!(clients.listening(), [Arc::clone(&a.id)]);
+        clients.tell_all(&Bytes::from_static(b"{}"));
+        assert_eq!((a.background().bytes(), b.background().bytes()), (2, 0));
+        drop(reading);
+        assert!(clients.listening().is_empty());
+        assert_eq!(clients.sweep(|id| id == "b"), [Arc::<str>::from("a")]);
+        assert_eq!(clients.len(), 1);
+    }
+}

@@ -1,0 +1,81 @@
+//! How the streams of a server are obtained.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::process::Stdio;
+
+use futures::future::BoxFuture;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::process::Command;
+
+/// Makes connections to a server's standard input and output. Each call makes a new one; the one before has ended.
+pub trait Connector: Send + Sync + 'static {
+    /// Starts the server, or attaches to it.
+    fn connect(&self) -> BoxFuture<'_, Result<Streams, ConnectError>>;
+}
+
+/// The standard streams of a server that runs.
+pub struct Streams {
+    /// What it reads.
+    pub input: Box<dyn AsyncWrite + Send + Unpin>,
+    /// What it writes.
+    pub output: Box<dyn AsyncRead + Send + Unpin>,
+    /// What has to be kept for as long as the streams are used.
+    pub held: Box<dyn Any + Send>,
+}
+
+impl fmt::Debug for Streams {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Streams")
+    }
+}
+
+/// Why there are no streams.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message}")]
+pub struct ConnectError {
+    /// For a person.
+    pub message: String,
+    /// Whether it is of no use to try again.
+    pub is_final: bool,
+}
+
+/// A server that is a process of this machine.
+#[derive(Debug, Clone, Default)]
+pub struct ChildProcess {
+    /// The program.
+    pub program: OsString,
+    /// What it is given.
+    pub arguments: Vec<OsString>,
+    /// What its environment has besides ours.
+    pub environment: BTreeMap<OsString, OsString>,
+}
+
+impl Connector for ChildProcess {
+    fn connect(&self) -> BoxFuture<'_, Result<Streams, ConnectError>> {
+        Box::pin(async { self.start() })
+    }
+}
+
+impl ChildProcess {
+    fn start(&self) -> Result<Streams, ConnectError> {
+        let fail = |problem: &dyn fmt::Display| ConnectError {
+            message: format!("cannot start {}: {problem}", self.program.display()),
+            is_final: false,
+        };
+        let mut child = Command::new(&self.program)
+            .args(&self.arguments)
+            .envs(&self.environment)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|error| fail(&error))?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(fail(&"it has no standard streams"));
+        };
+        Ok(Streams { input: Box::new(input), output: Box::new(output), held: Box::new(child) })
+    }
+}

@@ -1,0 +1,360 @@
+//! Messages on their way to one client, which may lose the stream and come back for the rest.
+//!
+//! A stream belongs to a request or a session, not to a connection. It numbers its events, keeps the last ones, and has
+//! at most one reader: a new one takes over from the one before.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use skep_mcp::sse::{self, Frame};
+use tokio::sync::Notify;
+
+use crate::body::Body;
+use crate::limits;
+
+/// A stream of messages.
+#[derive(Debug)]
+pub(super) struct EventStream {
+    name: u64,
+    /// Whether its events have ids.
+    is_resumable: bool,
+    log: Mutex<Log>,
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Log {
+    events: VecDeque<Event>,
+    bytes: usize,
+    next: u64,
+    /// Events before this one have been given to a reader.
+    delivered: u64,
+    /// The reader that may read.
+    reader: u64,
+    /// Whether that one is there.
+    is_open: bool,
+    end: Option<(End, Instant)>,
+}
+
+#[derive(Debug)]
+struct Event {
+    number: u64,
+    /// A message, or nothing for an event that only has an id.
+    data: Bytes,
+}
+
+/// How a stream ended. What the client is told about it is its last event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// With the answer.
+    Answered,
+    /// With an answer that is an error of this code.
+    Refused(i64),
+    /// The server took too long.
+    TimedOut,
+    /// The server went away.
+    Lost,
+    /// Nobody wants it any more.
+    Closed,
+}
+
+impl Log {
+    fn push(&mut self, data: Bytes) {
+        self.bytes += data.len();
+        self.events.push_back(Event { number: self.next, data });
+        self.next += 1;
+        self.trim();
+    }
+
+    /// Forgets the oldest events that a reader was given.
+    fn trim(&mut self) {
+        while (self.events.len() > limits::EVENTS_PER_STREAM || self.bytes > limits::EVENT_BYTES_PER_STREAM)
+            && self.events.front().is_some_and(|event| event.number < self.delivered)
+        {
+            if let Some(event) = self.events.pop_front() {
+                self.bytes -= event.data.len();
+            }
+        }
+    }
+
+    /// Whether another event may wait for the reader.
+    fn has_room(&self) -> bool {
+        let waiting = self.next.saturating_sub(self.delivered);
+        waiting == 0
+            || usize::try_from(waiting).is_ok_and(|waiting| waiting < limits::EVENTS_PER_STREAM)
+                && self.bytes < limits::EVENT_BYTES_PER_STREAM
+    }
+}
+
+impl EventStream {
+    pub(super) fn new(name: u64, is_resumable: bool) -> Arc<Self> {
+        Arc::new(Self { name, is_resumable, log: Mutex::default(), changed: Notify::new() })
+    }
+
+    pub(super) fn name(&self) -> u64 {
+        self.name
+    }
+
+    /// Begins with an event without a message, which gives the client an id to come back with. A stream that has begun
+    /// already needs none.
+    pub(super) fn prime(&self) {
+        let mut log = self.log.lock();
+        if log.next == 0 {
+            log.push(Bytes::new());
+        }
+    }
+
+    /// Whether somebody has begun to read it.
+    pub(super) fn is_read(&self) -> bool {
+        self.log.lock().reader > 0
+    }
+
+    /// Whether somebody reads it now.
+    pub(super) fn is_open(&self) -> bool {
+        self.log.lock().is_open
+    }
+
+    /// Adds a message that must not be lost.
+    pub(super) fn push(&self, message: Bytes) {
+        let mut log = self.log.lock();
+        if log.end.is_none() {
+            log.push(message);
+        }
+        drop(log);
+        self.changed.notify_waiters();
+    }
+
+    /// Adds a message that the client can do without when it does not keep up.
+    pub(super) fn offer(&self, message: Bytes) {
+        if self.has_room() {
+            self.push(message);
+        }
+    }
+
+    /// Whether the client keeps up.
+    pub(super) fn has_room(&self) -> bool {
+        self.log.lock().has_room()
+    }
+
+    /// Nothing will follow but this.
+    pub(super) fn end(&self, last: Option<Bytes>, end: End) {
+        let mut log = self.log.lock();
+        if log.end.is_none() {
+            if let Some(last) = last {
+                log.push(last);
+            }
+            log.end = Some((end, Instant::now()));
+        }
+        drop(log);
+        self.changed.notify_waiters();
+    }
+
+    /// When it ended.
+    pub(super) fn ended(&self) -> Option<Instant> {
+        self.log.lock().end.map(|(_, when)| when)
+    }
+
+    /// The memory that its events take.
+    pub(super) fn bytes(&self) -> usize {
+        self.log.lock().bytes
+    }
+
+    /// Waits for the end, and gives it with the last message.
+    pub(super) async fn outcome(&self) -> (End, Bytes) {
+        loop {
+            let changed = self.changed.notified();
+            if let Some(outcome) = self.look_at_end() {
+                return outcome;
+            }
+            changed.await;
+        }
+    }
+
+    fn look_at_end(&self) -> Option<(End, Bytes)> {
+        let log = self.log.lock();
+        let (end, _) = log.end?;
+        Some((end, log.events.back().map(|event| event.data.clone()).unwrap_or_default()))
+    }
+
+    /// Waits until there is something to tell. When that is all there will be, it is given: the whole stream, written
+    /// out.
+    pub(super) async fn whole_or_begun(&self) -> Option<Bytes> {
+        loop {
+            let changed = self.changed.notified();
+            {
+                let log = self.log.lock();
+                match (&log.end, log.events.front()) {
+                    (Some(_), Some(event)) if log.events.len() == 1 => return Some(render_message(None, &event.data)),
+                    (None, None) => {}
+                    _ => return None,
+                }
+            }
+            changed.await;
+        }
+    }
+
+    /// Reads what no reader was given yet, and what follows.
+    pub(super) fn read(self: &Arc<Self>, held: impl Send + 'static) -> Body {
+        let next = self.log.lock().delivered;
+        self.read_from(next, held)
+    }
+
+    /// Reads what follows the event of that number, or nothing when that is no longer known.
+    pub(super) fn read_after(self: &Arc<Self>, number: u64, held: impl Send + 'static) -> Option<Body> {
+        let log = self.log.lock();
+        let oldest = log.events.front().map_or(log.next, |event| event.number);
+        let is_known = (oldest..=log.next).contains(&number.checked_add(1)?);
+        drop(log);
+        is_known.then(|| self.read_from(number + 1, held))
+    }
+
+    fn read_from(self: &Arc<Self>, next: u64, held: impl Send + 'static) -> Body {
+        let mut log = self.log.lock();
+        log.reader += 1;
+        log.is_open = true;
+        let reader = Reader { stream: Arc::clone(self), number: log.reader, next };
+        drop(log);
+        // The reader before has to find out.
+        self.changed.notify_waiters();
+        Body::stream(futures::stream::unfold((reader, held), async |(mut reader, held)| {
+            Some((Ok(reader.next().await?), (reader, held)))
+        }))
+    }
+
+    fn render(&self, event: &Event) -> Bytes {
+        let id = self.is_resumable.then(|| format!("{}-{}", self.name, event.number));
+        render_message(id.as_deref(), &event.data)
+    }
+}
+
+/// A message as an event. The name matters: some clients ignore events without one.
+fn render_message(id: Option<&str>, data: &[u8]) -> Bytes {
+    Frame { id, name: (!data.is_empty()).then_some("message"), data, retry: None }.encode().into()
+}
+
+/// The stream and the number that an event id names.
+pub(super) fn parse_event_id(id: &str) -> Option<(u64, u64)> {
+    let (stream, number) = id.split_once('-')?;
+    Some((stream.parse().ok()?, number.parse().ok()?))
+}
+
+struct Reader {
+    stream: Arc<EventStream>,
+    number: u64,
+    /// The event to read next.
+    next: u64,
+}
+
+impl Reader {
+    async fn next(&mut self) -> Option<Bytes> {
+        let stream = Arc::clone(&self.stream);
+        loop {
+            let changed = stream.changed.notified();
+            match self.look() {
+                Look::Event(event) => return Some(event),
+                Look::Over => return None,
+                Look::Later => {}
+            }
+            if tokio::time::timeout(limits::KEEP_ALIVE, changed).await.is_err() {
+                return Some(sse::comment("keep-alive").into());
+            }
+        }
+    }
+
+    fn look(&mut self) -> Look {
+        let mut log = self.stream.log.lock();
+        if log.reader != self.number {
+            return Look::Over;
+        }
+        // Events are numbered without gaps.
+        let oldest = log.events.front().map_or(log.next, |event| event.number);
+        let index = usize::try_from(self.next.saturating_sub(oldest)).unwrap_or(usize::MAX);
+        let Some(event) = log.events.get(index) else {
+            return if log.end.is_some() { Look::Over } else { Look::Later };
+        };
+        let rendered = self.stream.render(event);
+        self.next = event.number + 1;
+        log.delivered = log.delivered.max(self.next);
+        log.trim();
+        Look::Event(rendered)
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let mut log = self.stream.log.lock();
+        if log.reader == self.number {
+            log.is_open = false;
+        }
+    }
+}
+
+enum Look {
+    Event(Bytes),
+    Later,
+    Over,
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt as _;
+
+    use super::*;
+
+    async fn collect(body: Body) -> String {
+        String::from_utf8(body.collect().await.unwrap().to_bytes().to_vec()).unwrap()
+    }
+
+    fn message(text: &'static str) -> Bytes {
+        Bytes::from_static(text.as_bytes())
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_comes_back_gets_what_it_missed() {
+        let stream = EventStream::new(3, true);
+        stream.prime();
+        stream.push(message("1"));
+        stream.end(Some(message("2")), End::Answered);
+        let all = "id: 3-0\ndata: \n\nid: 3-1\nevent: message\ndata: 1\n\nid: 3-2\nevent: message\ndata: 2\n\n";
+        assert_eq!(collect(stream.read(())).await, all);
+        let missed = collect(stream.read_after(1, ()).unwrap()).await;
+        assert_eq!(missed, "id: 3-2\nevent: message\ndata: 2\n\n");
+        assert!(stream.read_after(17, ()).is_none() && stream.read_after(u64::MAX, ()).is_none());
+    }
+
+    #[tokio::test]
+    async fn a_new_reader_takes_over() {
+        let stream = EventStream::new(0, false);
+        let (first, second) = (stream.read(()), stream.read(()));
+        stream.push(message("1"));
+        stream.end(None, End::Closed);
+        assert_eq!(collect(first).await, "");
+        assert_eq!(collect(second).await, "event: message\ndata: 1\n\n");
+    }
+
+    #[tokio::test]
+    async fn a_stream_that_is_over_at_once_is_given_as_a_whole() {
+        let stream = EventStream::new(0, true);
+        stream.end(Some(message("1")), End::Answered);
+        assert_eq!(stream.whole_or_begun().await.unwrap(), "event: message\ndata: 1\n\n");
+        assert_eq!(stream.outcome().await, (End::Answered, message("1")));
+        let stream = EventStream::new(0, true);
+        stream.offer(message("progress"));
+        assert_eq!(stream.whole_or_begun().await, None);
+    }
+
+    #[test]
+    fn what_is_not_read_is_bounded_and_the_answer_is_not_lost() {
+        let stream = EventStream::new(0, true);
+        for _ in 0..10 * limits::EVENTS_PER_STREAM {
+            stream.offer(message("progress"));
+        }
+        stream.end(Some(message("answer")), End::Answered);
+        let log = stream.log.lock();
+        assert_eq!(log.events.len(), limits::EVENTS_PER_STREAM + 1);
+        assert_eq!(log.events.back().unwrap().data, "answer");
+    }
+}

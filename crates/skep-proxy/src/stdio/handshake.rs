@@ -1,0 +1,190 @@
+//! The one handshake with the server, which all clients share.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, Shared};
+use parking_lot::Mutex;
+use serde_json::json;
+use skep_mcp::fault::{Fault, INTERNAL_ERROR};
+use skep_mcp::{Id, Message, Param, Revision, json, method};
+
+use super::calls::{Calls, Full};
+use super::events::{End, EventStream};
+
+/// What clients can do that no client of a shared server can be asked for: nobody knows whose call it is about.
+const UNSHARED_CAPABILITIES: [&str; 4] = ["roots", "sampling", "elicitation", "tasks"];
+
+/// What the server answered: its result, as JSON.
+type Agreed = Arc<str>;
+/// Why there is no agreement.
+type Failure = Arc<Refusal>;
+type Attempt = Shared<BoxFuture<'static, Result<Agreed, Failure>>>;
+
+/// Why the server did not agree.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    /// It said so: the error, as JSON.
+    Error(Box<str>),
+    /// It said nothing.
+    Silence,
+    /// It was not even asked.
+    Full,
+}
+
+/// Makes the handshake once, whoever asks first and however many ask.
+#[derive(Debug, Default)]
+pub(super) struct Handshake {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    attempt: Option<Attempt>,
+    /// What the server was sent, for the next server in its place.
+    request: Option<Message>,
+}
+
+impl Handshake {
+    /// The agreement with the server. `offer` is the handshake of a client; without one it is our own.
+    pub(super) async fn agree(&self, calls: &Arc<Calls>, offer: Option<&Message>) -> Result<Agreed, Failure> {
+        let attempt = {
+            let mut state = self.state.lock();
+            if let Some(attempt) = state.attempt.clone() {
+                attempt
+            } else {
+                let request = state.request.clone().unwrap_or_else(|| offer.and_then(shared).unwrap_or_else(own));
+                state.request = Some(request.clone());
+                // In a task of its own, so that it goes on when the client that began it is gone.
+                let task = tokio::spawn(ask(Arc::clone(calls), request));
+                let attempt = task.map(|joined| joined.unwrap_or_else(|_| Err(Refusal::Silence.into())));
+                let attempt = attempt.boxed().shared();
+                state.attempt = Some(attempt.clone());
+                attempt
+            }
+        };
+        let outcome = attempt.clone().await;
+        if outcome.is_err() {
+            let mut state = self.state.lock();
+            // The next client may try again, with its own words.
+            if state.attempt.as_ref().is_some_and(|current| current.ptr_eq(&attempt)) {
+                *state = State::default();
+            }
+        }
+        outcome
+    }
+
+    /// Whether the server has agreed.
+    pub(super) fn is_agreed(&self) -> bool {
+        let attempt = self.state.lock().attempt.clone();
+        attempt.and_then(|attempt| attempt.peek().map(Result::is_ok)).unwrap_or_default()
+    }
+
+    /// Forgets the agreement with a server that is gone, and tells whether there was one.
+    pub(super) fn forget(&self) -> bool {
+        let mut state = self.state.lock();
+        state.attempt = None;
+        state.request.is_some()
+    }
+}
+
+async fn ask(calls: Arc<Calls>, request: Message) -> Result<Agreed, Failure> {
+    let stream = EventStream::new(0, false);
+    let ticket = calls.begin(&request, None, &stream, true).map_err(|Full| Refusal::Full)?;
+    // A handshake is never called off.
+    ticket.keep();
+    let (end, answer) = stream.outcome().await;
+    if !matches!(end, End::Answered | End::Refused(_)) {
+        return Err(Refusal::Silence.into());
+    }
+    let answer = Message::read(answer).map_err(|_| Refusal::Silence)?;
+    let Some(result) = answer.result() else {
+        return Err(Refusal::Error(answer.error().unwrap_or_default().into()).into());
+    };
+    let initialized = format!(r#"{{"jsonrpc":"2.0","method":"{}"}}"#, method::INITIALIZED);
+    calls.send(initialized.into()).map_err(|Full| Refusal::Full)?;
+    Ok(result.into())
+}
+
+/// A client's handshake as the shared server gets it: in a revision that has one, without what cannot be shared.
+fn shared(offer: &Message) -> Option<Message> {
+    let asked = offer.param_text(Param::ProtocolVersion)?;
+    let mut text = std::str::from_utf8(offer.text()).ok()?.to_owned();
+    if Revision::parse(&asked).is_none_or(Revision::is_stateless) {
+        text =
+            json::set(&text, &["params", "protocolVersion"], &json::quote(Revision::negotiate(&asked).text())).ok()?;
+    }
+    for capability in UNSHARED_CAPABILITIES {
+        if let Ok(Some(without)) = json::remove(&text, &["params", "capabilities", capability]) {
+            text = without;
+        }
+    }
+    Message::read(text.into()).ok()
+}
+
+fn own() -> Message {
+    let client = json!({"name": "skep", "version": env!("CARGO_PKG_VERSION")});
+    let version = Revision::NEWEST_WITH_HANDSHAKE.text();
+    let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": client});
+    let text = json!({"jsonrpc": "2.0", "id": 0, "method": method::INITIALIZE, "params": params}).to_string();
+    match Message::read(Bytes::from(text)) {
+        Ok(message) => message,
+        Err(error) => unreachable!("our own handshake is a message: {error}"),
+    }
+}
+
+/// The answer to a client's handshake, and the revision that its session has.
+pub(super) fn answer(offer: &Message, agreed: &str) -> (String, Revision) {
+    let asked = offer.param_text(Param::ProtocolVersion).unwrap_or_default();
+    let known = Revision::parse(&asked).filter(|revision| !revision.is_stateless());
+    let told = json::find(agreed, &["protocolVersion"]).ok().flatten().map(|place| place.of(agreed));
+    let told = told.and_then(json::decode).and_then(|text| Revision::parse(&text));
+    let revision = known.or(told).unwrap_or(Revision::NEWEST_WITH_HANDSHAKE);
+    // A client that asked by the unpublished name of a revision must find that name in the answer.
+    let version = if known.is_some() { &*asked } else { revision.text() };
+    let result = json::set(agreed, &["protocolVersion"], &json::quote(version)).unwrap_or_else(|_| agreed.to_owned());
+    (format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, offer.id().unwrap_or_default()), revision)
+}
+
+/// The answer to a handshake that the server did not agree to.
+pub(super) fn refusal(id: Option<&Id>, refusal: &Refusal) -> String {
+    match (refusal, id) {
+        (Refusal::Error(error), Some(id)) => format!(r#"{{"jsonrpc":"2.0","id":{},"error":{error}}}"#, id.as_json()),
+        _ => Fault::new(INTERNAL_ERROR, "the MCP server does not answer the handshake").answer(id),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offer(version: &str) -> Message {
+        let text = format!(
+            r#"{{"jsonrpc":"2.0","id":"i","method":"initialize","params":{{"protocolVersion":"{version}","capabilities":{{"sampling":{{}},"x":1}},"clientInfo":{{"name":"a"}}}}}}"#
+        );
+        Message::read(Bytes::from(text)).unwrap()
+    }
+
+    #[test]
+    fn what_cannot_be_shared_is_not_promised_to_the_server() {
+        let text = shared(&offer("2026-07-28")).unwrap().text().clone();
+        let expected = offer("2025-11-25").text().to_vec();
+        let expected = String::from_utf8(expected).unwrap().replace("\"sampling\":{},", "");
+        assert_eq!(text, expected);
+        assert_eq!(own().method(), "initialize");
+    }
+
+    #[test]
+    fn each_client_gets_the_revision_that_it_asked_for() {
+        let agreed = r#"{"protocolVersion":"2025-11-25","serverInfo":{"name":"x"}}"#;
+        let (text, revision) = answer(&offer("2025-03-26"), agreed);
+        assert_eq!(revision, Revision::March2025);
+        assert_eq!(
+            text,
+            r#"{"jsonrpc":"2.0","id":"i","result":{"protocolVersion":"2025-03-26","serverInfo":{"name":"x"}}}"#
+        );
+        assert_eq!(answer(&offer("2031-01-01"), agreed).1, Revision::November2025);
+        assert!(answer(&offer("2024-10-07"), agreed).0.contains("2024-10-07"));
+    }
+}

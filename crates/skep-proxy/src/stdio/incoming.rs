@@ -1,0 +1,77 @@
+//! What the server says, and whose it is.
+
+use bytes::Bytes;
+use skep_mcp::fault::{Fault, METHOD_NOT_FOUND};
+use skep_mcp::lines::{Line, object_in};
+use skep_mcp::{Kind, Message, MetaKey, Param, Payload, method};
+
+use super::bridge::Bridge;
+
+impl Bridge {
+    /// Takes a line of the server's output.
+    pub(super) fn receive(&self, line: Line) {
+        let Line::Whole(line) = line else {
+            tracing::warn!(limit = self.limits().line_bytes, "the MCP server wrote a line that is too long");
+            return;
+        };
+        // Programs print other text around their messages, and characters of a message are never touched.
+        let payload = Payload::read(line.clone()).or_else(|error| {
+            let within = object_in(&line).ok_or(error)?;
+            Payload::read(within)
+        });
+        match payload {
+            Ok(Payload::Single(message)) => self.take(&message),
+            Ok(Payload::Batch(messages)) => messages.iter().flatten().for_each(|message| self.take(message)),
+            Err(error) => tracing::debug!(%error, bytes = line.len(), "the MCP server wrote a line that is no message"),
+        }
+    }
+
+    fn take(&self, message: &Message) {
+        let is_taken = match message.kind() {
+            Kind::Response => self.calls().answered(message),
+            Kind::Request => self.refuse(message),
+            Kind::Notification => self.spread(message),
+        };
+        if !is_taken {
+            tracing::debug!(method = message.method(), "dropped a message of the MCP server that is nobody's");
+        }
+    }
+
+    /// Answers a question of the server. It cannot be handed on, because nobody knows which client it is about.
+    fn refuse(&self, message: &Message) -> bool {
+        let Some(id) = message.owned_id() else { return false };
+        let answer = if message.method() == method::PING {
+            format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, id.as_json())
+        } else {
+            let told = format!("server-initiated {} is not supported by a server that clients share", message.method());
+            Fault::new(METHOD_NOT_FOUND, told).answer(Some(&id))
+        };
+        self.calls().send(answer.into()).is_ok()
+    }
+
+    /// Hands a notification to those it is for.
+    fn spread(&self, message: &Message) -> bool {
+        let text: &Bytes = message.text();
+        if let (Some(place), Some(listener)) =
+            (message.meta_span(MetaKey::SubscriptionId), message.meta(MetaKey::SubscriptionId))
+        {
+            return self.calls().reported(message, place, listener);
+        }
+        match message.method() {
+            method::PROGRESS => {
+                let token = message.param_span(Param::ProgressToken).zip(message.param(Param::ProgressToken));
+                token.is_some_and(|(place, token)| self.calls().reported(message, place, token))
+            }
+            method::RESOURCE_UPDATED => {
+                let watchers = message.param_text(Param::Uri).map(|uri| self.subscriptions().watchers(&uri));
+                self.clients().tell(&watchers.unwrap_or_default(), text);
+                true
+            }
+            name if method::LISTS_CHANGED.contains(&name) => {
+                self.clients().tell_all(text);
+                true
+            }
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The connection to the server, made again when it breaks.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::{Bytes, BytesMut};
+use skep_mcp::lines::LineSplitter;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::bridge::Bridge;
+use super::connect::{ConnectError, Connector, Streams};
+use crate::limits;
+use crate::readiness::State;
+
+/// How often in a row a connection may fail before we give up.
+const ATTEMPTS: u32 = 10;
+/// How long to wait after the first failure; twice as long after each one that follows.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// A connection that lasted so long was no failure.
+const STEADY: Duration = Duration::from_mins(1);
+/// How often requests that wait too long are looked for.
+const SWEEP: Duration = Duration::from_secs(1);
+
+/// How often sessions that have ended are looked for, at least.
+const SWEEP_SESSIONS: Duration = Duration::from_mins(1);
+
+/// Why the server is given up.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// It cannot be connected to.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// It ends again and again.
+    #[error("the MCP server ended {ATTEMPTS} times in a row")]
+    Unstable,
+}
+
+impl Bridge {
+    /// Keeps the server connected until `stop` is cancelled or it is of no use to try any more.
+    pub async fn run(self: Arc<Self>, connector: impl Connector, stop: CancellationToken) -> Result<(), LinkError> {
+        let Some(mut outgoing) = self.take_outgoing() else { return Ok(()) };
+        let working = async {
+            tokio::select! {
+                result = self.keep_connected(&connector, &mut outgoing) => result,
+                () = self.sweep() => Ok(()),
+            }
+        };
+        tokio::pin!(working);
+        let result = tokio::select! {
+            result = &mut working => result,
+            () = stop.cancelled() => tokio::select! {
+                result = &mut working => result,
+                () = self.drain() => Ok(()),
+            },
+        };
+        self.close();
+        result
+    }
+
+    async fn keep_connected(
+        self: &Arc<Self>,
+        connector: &impl Connector,
+        outgoing: &mut mpsc::Receiver<Bytes>,
+    ) -> Result<(), LinkError> {
+        let mut failures = 0;
+        loop {
+            let begun = Instant::now();
+            let mut problem = None;
+            match connector.connect().await {
+                Ok(streams) => self.converse(streams, outgoing).await,
+                Err(error) if error.is_final => return Err(error.into()),
+                Err(error) => problem = Some(error),
+            }
+            self.lose();
+            failures = if begun.elapsed() > STEADY { 0 } else { failures + 1 };
+            if failures >= ATTEMPTS {
+                return Err(problem.map_or(LinkError::Unstable, LinkError::Connect));
+            }
+            let reason = problem.map_or_else(|| "the MCP server ended".to_owned(), |error| error.to_string());
+            tracing::warn!(reason, failures, "connecting to the MCP server again");
+            self.readiness().set(State::Waiting(reason.into()));
+            let pause = FIRST_PAUSE * 2_u32.saturating_pow(failures.saturating_sub(1));
+            tokio::time::sleep(pause.min(LONGEST_PAUSE)).await;
+            // What was meant for the server that is gone is not for its successor.
+            while outgoing.try_recv().is_ok() {}
+        }
+    }
+
+    /// Talks to the server until it is gone.
+    async fn converse(self: &Arc<Self>, mut streams: Streams, outgoing: &mut mpsc::Receiver<Bytes>) {
+        let greeting = async {
+            // A server that takes the place of another has to know what that one knew.
+            self.renew().await;
+            self.readiness().set(State::Ready);
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = self.read(&mut streams.output) => {}
+            () = write(&mut streams.input, outgoing) => {}
+            () = greeting => {}
+        }
+    }
+
+    async fn read(&self, output: &mut (impl AsyncRead + Unpin)) {
+        let mut lines = LineSplitter::new(self.limits().line_bytes);
+        loop {
+            match output.read_buf(lines.buffer()).await {
+                Ok(0) | Err(_) => break,
+                Ok(_) => {
+                    while let Some(line) = lines.next_line() {
+                        self.receive(line);
+                    }
+                }
+            }
+        }
+        if let Some(line) = lines.finish() {
+            self.receive(line);
+        }
+    }
+
+    async fn sweep(&self) {
+        let mut sessions_swept = Instant::now();
+        loop {
+            tokio::time::sleep(SWEEP).await;
+            self.calls().expire(Instant::now());
+            if sessions_swept.elapsed() > SWEEP_SESSIONS.min(self.limits().session / 2) {
+                sessions_swept = Instant::now();
+                self.sweep_sessions();
+            }
+        }
+    }
+}
+
+/// Writes messages, as many at a time as there are.
+async fn write(input: &mut (impl AsyncWrite + Unpin), outgoing: &mut mpsc::Receiver<Bytes>) {
+    let mut messages = Vec::new();
+    let mut lines = BytesMut::new();
+    while outgoing.recv_many(&mut messages, limits::QUEUED_MESSAGES).await > 0 {
+        for message in messages.drain(..) {
+            lines.extend_from_slice(&message);
+            lines.extend_from_slice(b"\n");
+        }
+        if input.write_all_buf(&mut lines).await.is_err() || input.flush().await.is_err() {
+            return;
+        }
+    }
+}

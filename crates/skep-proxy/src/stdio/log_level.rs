@@ -1,0 +1,60 @@
+//! From which level on the clients want log messages. The server has one level: that of the client that wants most.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+/// The levels, the most urgent first.
+const LEVELS: [&str; 8] = ["emergency", "alert", "critical", "error", "warning", "notice", "info", "debug"];
+
+/// The level of each session that has set one.
+#[derive(Debug, Default)]
+pub(super) struct LogLevels(Mutex<HashMap<Arc<str>, usize>>);
+
+impl LogLevels {
+    /// Sets the level of a session. When the server needs another one, that is it.
+    pub(super) fn set(&self, session: &Arc<str>, level: &str) -> Option<&'static str> {
+        // One that nobody knows may want anything.
+        let rank = LEVELS.iter().position(|known| *known == level).unwrap_or(LEVELS.len() - 1);
+        self.change(|levels| levels.insert(Arc::clone(session), rank))
+    }
+
+    /// Forgets a session. When the server needs another level, that is it.
+    pub(super) fn forget(&self, session: &str) -> Option<&'static str> {
+        self.change(|levels| levels.remove(session))
+    }
+
+    /// The level that the server needs, if any session has set one.
+    pub(super) fn level(&self) -> Option<&'static str> {
+        Self::most(&self.0.lock())
+    }
+
+    fn change(&self, change: impl FnOnce(&mut HashMap<Arc<str>, usize>) -> Option<usize>) -> Option<&'static str> {
+        let mut levels = self.0.lock();
+        let before = Self::most(&levels);
+        change(&mut levels);
+        Self::most(&levels).filter(|now| Some(*now) != before)
+    }
+
+    fn most(levels: &HashMap<Arc<str>, usize>) -> Option<&'static str> {
+        levels.values().max().and_then(|rank| LEVELS.get(*rank)).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_server_is_told_when_the_most_talkative_level_changes() {
+        let levels = LogLevels::default();
+        let (a, b) = (Arc::from("a"), Arc::from("b"));
+        assert_eq!(levels.set(&a, "error"), Some("error"));
+        assert_eq!(levels.set(&b, "alert"), None);
+        assert_eq!(levels.set(&b, "whatever"), Some("debug"));
+        assert_eq!(levels.forget("b"), Some("error"));
+        assert_eq!(levels.forget("a"), None);
+        assert_eq!(levels.level(), None);
+    }
+}

@@ -1,0 +1,46 @@
+//! The tools whose calls repeat arguments in headers, learned from the lists that pass.
+//!
+//! A server on standard input and output sees no headers, so that nobody but the proxy can check them.
+
+use std::collections::HashMap;
+
+use http::HeaderMap;
+use parking_lot::Mutex;
+use skep_mcp::catalog::{Catalog, CatalogKind};
+use skep_mcp::fault::Fault;
+use skep_mcp::{Message, Mirror, Param, method};
+
+/// How many tools are remembered.
+const TOOLS: usize = 4096;
+
+/// The tools that repeat something.
+#[derive(Debug, Default)]
+pub(super) struct Mirrors(Mutex<HashMap<Box<str>, Vec<Mirror>>>);
+
+impl Mirrors {
+    /// Learns from the answer to a request for the list of tools.
+    pub(super) fn learn(&self, answer: &Message) {
+        let Some(catalog) = answer.result().and_then(|result| Catalog::read(CatalogKind::Tools, result).ok()) else {
+            return;
+        };
+        let mut known = self.0.lock();
+        for item in catalog.items() {
+            let mirrors = Mirror::of_tool(item.json);
+            if mirrors.is_empty() {
+                known.remove(&*item.key);
+            } else if known.len() < TOOLS {
+                known.insert((&*item.key).into(), mirrors);
+            }
+        }
+    }
+
+    /// Checks that a call says in its headers what it says in its arguments.
+    pub(super) fn check(&self, headers: &HeaderMap, message: &Message) -> Result<(), Fault> {
+        if message.method() != method::TOOLS_CALL {
+            return Ok(());
+        }
+        let known = self.0.lock();
+        let mirrors = message.param_text(Param::Name).and_then(|name| known.get(&*name));
+        mirrors.into_iter().flatten().try_for_each(|mirror| mirror.check(headers, message.param(Param::Arguments)))
+    }
+}

@@ -1,0 +1,25 @@
+//! A server on standard input and output, behind HTTP.
+//!
+//! There is one process and it has one session, which all clients share. So every request gets an id of ours on its way
+//! in, every answer gets the client's back on its way out, and what cannot be attributed to a client is given to none.
+
+mod bridge;
+mod calls;
+mod clients;
+mod connect;
+mod events;
+mod handshake;
+mod incoming;
+mod link;
+mod log_level;
+mod mirrors;
+mod requests;
+mod sse;
+mod streamable;
+mod subscriptions;
+
+pub use bridge::Bridge;
+pub use connect::{ChildProcess, ConnectError, Connector, Streams};
+pub use link::LinkError;
+pub(crate) use sse::Sse;
+pub(crate) use streamable::Streamable;

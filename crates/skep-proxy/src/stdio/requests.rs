@@ -1,0 +1,103 @@
+//! What the proxy does with the messages of clients, whichever transport they came by.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::StatusCode;
+use serde_json::json;
+use skep_mcp::fault::{Fault, INTERNAL_ERROR};
+use skep_mcp::{Message, Param, method};
+
+use super::bridge::Bridge;
+use super::clients::Client;
+use super::events::{End, EventStream};
+use super::handshake;
+use super::subscriptions::Changed;
+use crate::answer::{self, Answer};
+
+impl Bridge {
+    /// Makes sure that the server is past its handshake, whoever asks.
+    pub(super) async fn require_handshake(&self, message: &Message) -> Result<(), Answer> {
+        let agreed = self.handshake().agree(self.calls(), None).await;
+        agreed.map(drop).map_err(|refusal| {
+            let id = message.owned_id();
+            answer::json(StatusCode::BAD_GATEWAY, handshake::refusal(id.as_ref(), &refusal))
+        })
+    }
+
+    /// Takes a message of a client that wants no answer.
+    pub(super) fn notified(&self, client: Option<&Client>, message: &Message) {
+        match message.method() {
+            // The server was told when its handshake was made, and it asks clients nothing that could make progress.
+            method::INITIALIZED | method::PROGRESS => {}
+            method::CANCELLED => {
+                let id = client.zip(message.param(Param::RequestId));
+                if let Some(number) = id.and_then(|(client, id)| self.calls().find(&client.id, id)) {
+                    self.calls().cancel(number);
+                }
+            }
+            name => {
+                if self.calls().send(message.text().clone()).is_err() {
+                    tracing::error!(method = name, "the MCP server does not read; a notification is lost");
+                }
+            }
+        }
+    }
+
+    /// The answer to a request that the server need not see, or must see in another way because clients share it.
+    pub(super) async fn answer_locally(&self, client: Option<&Client>, message: &Message) -> Option<Bytes> {
+        let done = || Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, message.id().unwrap_or("0")));
+        if message.method() == method::PING {
+            return Some(done());
+        }
+        let client = client?;
+        let uri = message.param_text(Param::Uri).filter(|uri| !uri.is_empty());
+        match message.method() {
+            method::SUBSCRIBE => {
+                let mut answer = None;
+                let ask = async || {
+                    let (end, text) = self.forward(Some(&client.id), message).await;
+                    answer = Some(text);
+                    end == End::Answered
+                };
+                let changed = self.subscriptions().add(&client.id, &uri?, ask).await;
+                Some(if changed == Changed::Alone { done() } else { answer.unwrap_or_else(done) })
+            }
+            method::UNSUBSCRIBE => {
+                let mut answer = None;
+                let tell = async || answer = Some(self.forward(Some(&client.id), message).await.1);
+                self.subscriptions().remove(&client.id, &uri?, tell).await;
+                Some(answer.unwrap_or_else(done))
+            }
+            method::SET_LOG_LEVEL => {
+                let level = message.param_text(Param::Level)?;
+                if let Some(level) = self.log_levels().set(&client.id, &level) {
+                    self.tell(method::SET_LOG_LEVEL, &json!({"level": level}));
+                }
+                Some(done())
+            }
+            _ => None,
+        }
+    }
+
+    /// The answer to a request whose client takes no stream.
+    pub(super) async fn ask(&self, client: Option<&Arc<Client>>, message: &Message) -> Bytes {
+        if let Err(refusal) = self.handshake().agree(self.calls(), None).await {
+            return handshake::refusal(message.owned_id().as_ref(), &refusal).into();
+        }
+        match self.answer_locally(client.map(Arc::as_ref), message).await {
+            Some(answer) => answer,
+            None => self.forward(client.map(|client| &client.id), message).await.1,
+        }
+    }
+
+    /// Sends a request and waits for its answer.
+    async fn forward(&self, owner: Option<&Arc<str>>, message: &Message) -> (End, Bytes) {
+        let stream = EventStream::new(0, false);
+        let Ok(_ticket) = self.calls().begin(message, owner, &stream, true) else {
+            let fault = Fault::new(INTERNAL_ERROR, "Internal error");
+            return (End::Lost, fault.answer(message.owned_id().as_ref()).into());
+        };
+        stream.outcome().await
+    }
+}

@@ -1,0 +1,133 @@
+//! The bridge as HTTP+SSE, the transport of the first revision: a stream to the client, and an address for its
+//! messages.
+
+use std::sync::Arc;
+
+use http::header::HOST;
+use http::request::Parts;
+use http::{HeaderMap, Method, Request, StatusCode};
+use hyper::body::Incoming;
+use skep_mcp::sse::Frame;
+use skep_mcp::{Kind, Message, Payload, Revision, method};
+
+use super::bridge::Bridge;
+use super::clients::Client;
+use super::handshake;
+use crate::answer::{self, Answer};
+use crate::forwarded::Forwarded;
+use crate::intake;
+
+/// Where the stream is.
+pub(crate) const STREAM: &str = "/sse";
+/// Where messages go.
+pub(crate) const MESSAGES: &str = "/messages";
+
+/// The two endpoints.
+#[derive(Debug, Clone)]
+pub(crate) struct Sse {
+    pub(crate) bridge: Arc<Bridge>,
+    pub(crate) forwarded: Forwarded,
+}
+
+impl Sse {
+    /// Opens a stream.
+    pub(crate) fn open(&self, request: &Request<Incoming>) -> Answer {
+        if request.method() != Method::GET {
+            return answer::wrong_method("GET");
+        }
+        let client = self.bridge.open_session(Revision::November2024, false);
+        let address = self.address(request.headers(), request.uri(), &client.id);
+        let first = Frame { name: Some("endpoint"), data: address.as_bytes(), ..Default::default() }.encode();
+        let gone = Gone { bridge: Arc::clone(&self.bridge), id: Arc::clone(&client.id) };
+        let events = client.background().read(gone);
+        answer::events(events.after(first.into()))
+    }
+
+    /// The address for the messages of a session, as the client can reach it.
+    fn address(&self, headers: &HeaderMap, uri: &http::Uri, id: &str) -> String {
+        let host = headers.get(HOST).and_then(|host| host.to_str().ok()).or_else(|| Some(uri.authority()?.as_str()));
+        let path = format!("{MESSAGES}?session_id={id}");
+        let reached = self.forwarded.reached(headers, "http", host);
+        // A stream is often mapped with its own name, which the messages do not have.
+        let prefix = reached.prefix.strip_suffix(STREAM).unwrap_or(&reached.prefix);
+        match reached.host {
+            Some(host) => format!("{}://{host}{prefix}{path}", reached.scheme),
+            None => format!("{prefix}{path}"),
+        }
+    }
+
+    /// Takes a message.
+    pub(crate) async fn post(&self, request: Request<Incoming>) -> Answer {
+        if request.method() != Method::POST {
+            return answer::wrong_method("POST");
+        }
+        let (parts, body) = request.into_parts();
+        self.take(&parts, body).await.unwrap_or_else(|refusal| refusal)
+    }
+
+    async fn take(&self, parts: &Parts, body: Incoming) -> Result<Answer, Answer> {
+        let bad = |text: &str| answer::text(StatusCode::BAD_REQUEST, text);
+        let query = parts.uri.query().unwrap_or_default();
+        let id = query.split('&').find_map(|pair| pair.strip_prefix("session_id=")).filter(|id| !id.is_empty());
+        let id = id.ok_or_else(|| bad("session_id is required"))?;
+        let client = self.bridge.session(id).ok_or_else(|| answer::no_such_session(None))?;
+        let body = intake::body(body, self.bridge.limits()).await?;
+        let message = match Payload::read(body) {
+            Ok(Payload::Single(message)) => message,
+            Ok(Payload::Batch(_)) => return Err(bad("Error parsing JSON-RPC message: it is a batch")),
+            Err(error) => return Err(bad(&format!("Error parsing JSON-RPC message: {error}"))),
+        };
+        match message.kind() {
+            Kind::Request => self.begin(client, message)?,
+            Kind::Notification => self.bridge.notified(Some(&client), &message),
+            // The server asks clients nothing.
+            Kind::Response => {}
+        }
+        Ok(answer::text(StatusCode::ACCEPTED, "Accepted"))
+    }
+
+    /// Sends a request on its way. Its answer goes to the stream.
+    fn begin(&self, client: Arc<Client>, message: Message) -> Result<(), Answer> {
+        if let Some(reason) = self.bridge.readiness().reason() {
+            return Err(answer::not_ready(&reason));
+        }
+        let failed = || answer::text(StatusCode::INTERNAL_SERVER_ERROR, "Failed to send message to destination");
+        if !client.background().has_room() {
+            return Err(failed());
+        }
+        let bridge = Arc::clone(&self.bridge);
+        let needs_us = matches!(
+            message.method(),
+            method::INITIALIZE | method::PING | method::SUBSCRIBE | method::UNSUBSCRIBE | method::SET_LOG_LEVEL
+        );
+        if !needs_us && bridge.handshake().is_agreed() {
+            let ticket = bridge.calls().begin(&message, Some(&client.id), client.background(), false);
+            return ticket.map(super::calls::Ticket::keep).map_err(|_| failed());
+        }
+        // These are rare. They end with the patience that we have for the server.
+        tokio::spawn(async move {
+            let answer = if message.method() == method::INITIALIZE {
+                bridge.handshake().agree(bridge.calls(), Some(&message)).await.map_or_else(
+                    |refusal| handshake::refusal(message.owned_id().as_ref(), &refusal).into(),
+                    |agreed| handshake::answer(&message, &agreed).0.into(),
+                )
+            } else {
+                bridge.ask(Some(&client), &message).await
+            };
+            client.background().push(answer);
+        });
+        Ok(())
+    }
+}
+
+/// Ends a session with its stream.
+struct Gone {
+    bridge: Arc<Bridge>,
+    id: Arc<str>,
+}
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        self.bridge.close_session(&self.id);
+    }
+}

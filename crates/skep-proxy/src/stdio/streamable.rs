@@ -1,0 +1,289 @@
+//! The bridge as streamable HTTP: one endpoint for requests of both eras.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::future::join_all;
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
+use hyper::body::Incoming;
+use skep_mcp::era::Era;
+use skep_mcp::fault::{
+    Fault, HEADER_MISMATCH, INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, MISSING_CAPABILITY, PARSE_ERROR,
+    UNSUPPORTED_REVISION,
+};
+use skep_mcp::{Kind, Message, MetaKey, Payload, ReadError, header, method};
+
+use super::bridge::Bridge;
+use super::calls::Full;
+use super::clients::Client;
+use super::events::{End, EventStream, parse_event_id};
+use super::handshake;
+use crate::answer::{self, Answer};
+use crate::body::Body;
+use crate::intake::{self, Accepts};
+use crate::limits;
+
+/// The endpoint.
+#[derive(Debug, Clone)]
+pub(crate) struct Streamable(pub(crate) Arc<Bridge>);
+
+/// The session that a request names.
+enum Named {
+    Nothing,
+    Unknown,
+    Alive(Arc<Client>),
+}
+
+/// Where an answer goes.
+struct Reply {
+    accepts: Accepts,
+    era: Era,
+    client: Option<Arc<Client>>,
+}
+
+impl Streamable {
+    /// Answers a request to the endpoint.
+    pub(crate) async fn serve(&self, request: Request<Incoming>) -> Answer {
+        let (parts, body) = request.into_parts();
+        let answered = match parts.method {
+            Method::POST => self.post(&parts, body).await,
+            Method::GET | Method::DELETE if intake::is_modern(&parts.headers) => {
+                Err(answer::wrong_method("POST, OPTIONS"))
+            }
+            Method::GET => self.get(&parts.headers),
+            Method::DELETE => self.delete(&parts.headers),
+            _ => Err(answer::wrong_method("GET, POST, DELETE")),
+        };
+        answered.unwrap_or_else(|refusal| refusal)
+    }
+
+    async fn post(&self, parts: &Parts, body: Incoming) -> Result<Answer, Answer> {
+        intake::require_json(&parts.headers)?;
+        let accepts = Accepts::read(&parts.headers)?;
+        let body = intake::body(body, self.0.limits()).await?;
+        match Payload::read(body).map_err(|error| answer::unreadable(&error))? {
+            Payload::Single(message) => self.take(&parts.headers, accepts, &message).await,
+            Payload::Batch(messages) => self.take_batch(&parts.headers, messages).await,
+        }
+    }
+
+    fn require_ready(&self) -> Result<(), Answer> {
+        self.0.readiness().reason().map_or(Ok(()), |reason| Err(answer::not_ready(&reason)))
+    }
+
+    /// The session that a request names.
+    fn named(&self, headers: &HeaderMap) -> Named {
+        match headers.get(header::SESSION_ID) {
+            None => Named::Nothing,
+            Some(id) => id.to_str().ok().and_then(|id| self.0.session(id)).map_or(Named::Unknown, Named::Alive),
+        }
+    }
+
+    async fn take(&self, headers: &HeaderMap, accepts: Accepts, message: &Message) -> Result<Answer, Answer> {
+        let named = self.named(headers);
+        let session = if let Named::Alive(client) = &named { Some(client.revision) } else { None };
+        let era = intake::classify(message, headers, session)?;
+        if era == Era::Modern {
+            let checked = self.0.calls().mirrors().check(headers, message);
+            checked.map_err(|fault| answer::bad(&fault, message.owned_id().as_ref()))?;
+        }
+        let is_handshake = era == Era::Legacy && message.method() == method::INITIALIZE;
+        let client = match named {
+            // Whoever begins anew, or needs no session, is not asked for one.
+            _ if era == Era::Modern || is_handshake => None,
+            Named::Unknown => return Err(answer::no_such_session(message.owned_id().as_ref())),
+            Named::Alive(client) => Some(client),
+            Named::Nothing => None,
+        };
+        if message.kind() == Kind::Request {
+            self.require_ready()?;
+        }
+        match message.kind() {
+            Kind::Request if is_handshake => Ok(self.initialize(accepts, message).await),
+            Kind::Request => self.request(Reply { accepts, era, client }, message).await,
+            Kind::Notification => {
+                self.notify(era, client.as_deref(), message);
+                Ok(answer::empty(StatusCode::ACCEPTED))
+            }
+            // The server asks clients nothing, so that this can only be the answer to a question of somebody else.
+            Kind::Response => Ok(answer::empty(StatusCode::ACCEPTED)),
+        }
+    }
+
+    async fn initialize(&self, accepts: Accepts, message: &Message) -> Answer {
+        let (text, client) = match self.0.handshake().agree(self.0.calls(), Some(message)).await {
+            Ok(agreed) => {
+                let (text, revision) = handshake::answer(message, &agreed);
+                (text, Some(self.0.open_session(revision, true)))
+            }
+            Err(refusal) => (handshake::refusal(message.owned_id().as_ref(), &refusal), None),
+        };
+        let mut answer = whole(accepts, text.into());
+        if let Some(id) = client.and_then(|client| HeaderValue::from_str(&client.id).ok()) {
+            answer.headers_mut().insert(header::SESSION_ID, id);
+        }
+        answer
+    }
+
+    fn notify(&self, era: Era, client: Option<&Client>, message: &Message) {
+        if era == Era::Modern {
+            // Without a session there is nothing that a notification could be about.
+            return;
+        }
+        self.0.notified(client, message);
+    }
+
+    async fn request(&self, reply: Reply, message: &Message) -> Result<Answer, Answer> {
+        if reply.era == Era::Legacy {
+            self.0.require_handshake(message).await?;
+            if let Some(text) = self.0.answer_locally(reply.client.as_deref(), message).await {
+                return Ok(whole(reply.accepts, text));
+            }
+        }
+        let stream = match &reply.client {
+            Some(client) => client.stream(),
+            None => EventStream::new(0, false),
+        };
+        let owner = reply.client.as_ref().map(|client| &client.id);
+        let ticket = self.0.calls().begin(message, owner, &stream, true).map_err(|Full| full(&reply, message))?;
+        if !reply.accepts.events {
+            let (end, text) = stream.outcome().await;
+            return Ok(plain(reply.era, end, text));
+        }
+        let is_over = tokio::time::timeout(limits::HEAD_DELAY, stream.whole_or_begun()).await;
+        if let Ok(Some(events)) = is_over {
+            // A request that stands alone is answered with the status of its answer; a stream could not say it.
+            return Ok(match (reply.era, reply.accepts.json) {
+                (Era::Modern, true) => {
+                    let (end, text) = stream.outcome().await;
+                    plain(reply.era, end, text)
+                }
+                _ => answer::events(Body::Full(events)),
+            });
+        }
+        let Some(client) = reply.client else {
+            // When the client goes, the request goes with it.
+            return Ok(answer::events(stream.read(ticket)));
+        };
+        if client.revision.has_priming_events() {
+            stream.prime();
+        }
+        // The request goes on without the client, which may come back for the answer.
+        ticket.keep();
+        client.remember(&stream);
+        Ok(answer::events(stream.read(())))
+    }
+
+    async fn take_batch(
+        &self,
+        headers: &HeaderMap,
+        messages: Vec<Result<Message, ReadError>>,
+    ) -> Result<Answer, Answer> {
+        let invalid = |reason: &'static str| answer::bad(&Fault::new(INVALID_REQUEST, reason), None);
+        let client = match self.named(headers) {
+            Named::Unknown => return Err(answer::no_such_session(None)),
+            Named::Alive(client) if client.revision.has_batches() => Some(client),
+            Named::Nothing if !headers.contains_key(header::PROTOCOL_VERSION) => None,
+            _ => return Err(invalid("batches belong to revision 2025-03-26")),
+        };
+        let is_out_of_place = |message: &Message| {
+            message.method() == method::INITIALIZE || message.meta(MetaKey::ProtocolVersion).is_some()
+        };
+        if messages.iter().flatten().any(is_out_of_place) {
+            return Err(invalid("a batch holds no handshake, and no requests that stand alone"));
+        }
+        self.require_ready()?;
+        let answers = join_all(messages.iter().map(|message| self.take_member(client.as_ref(), message))).await;
+        let answers: Vec<Bytes> = answers.into_iter().flatten().collect();
+        if answers.is_empty() {
+            return Ok(answer::empty(StatusCode::ACCEPTED));
+        }
+        let text = [&b"["[..], &answers.join(&b","[..]), b"]"].concat();
+        Ok(answer::json(StatusCode::OK, text))
+    }
+
+    async fn take_member(&self, client: Option<&Arc<Client>>, message: &Result<Message, ReadError>) -> Option<Bytes> {
+        let message = match message {
+            Ok(message) => message,
+            Err(error) => return Some(error.answer().into()),
+        };
+        match message.kind() {
+            Kind::Notification => {
+                self.0.notified(client.map(Arc::as_ref), message);
+                None
+            }
+            Kind::Response => None,
+            Kind::Request => Some(self.0.ask(client, message).await),
+        }
+    }
+
+    fn get(&self, headers: &HeaderMap) -> Result<Answer, Answer> {
+        Accepts::require_events(headers)?;
+        let client = match self.named(headers) {
+            Named::Alive(client) => client,
+            Named::Unknown => return Err(answer::no_such_session(None)),
+            Named::Nothing => {
+                let told = "Mcp-Session-Id header required for standalone SSE";
+                return Err(answer::text(StatusCode::BAD_REQUEST, told));
+            }
+        };
+        let Some(last) = headers.get(header::LAST_EVENT_ID) else {
+            return Ok(answer::events(client.background().read(())));
+        };
+        let known = last.to_str().ok().and_then(parse_event_id);
+        let missed = known.and_then(|(name, number)| client.find(name)?.read_after(number, ()));
+        // A client that is refused would ask again for ever; one that finds an empty stream knows that there is no more.
+        Ok(answer::events(missed.unwrap_or_default()))
+    }
+
+    fn delete(&self, headers: &HeaderMap) -> Result<Answer, Answer> {
+        let id = headers
+            .get(header::SESSION_ID)
+            .ok_or_else(|| answer::text(StatusCode::BAD_REQUEST, "Mcp-Session-Id header required for DELETE"))?;
+        if id.to_str().is_ok_and(|id| self.0.close_session(id)) {
+            Ok(answer::empty(StatusCode::NO_CONTENT))
+        } else {
+            Err(answer::no_such_session(None))
+        }
+    }
+}
+
+/// An answer that is known already, in the form that the client prefers.
+fn whole(accepts: Accepts, text: Bytes) -> Answer {
+    if !accepts.events {
+        return answer::json(StatusCode::OK, text);
+    }
+    let frame = skep_mcp::sse::Frame { name: Some("message"), data: &text, ..Default::default() };
+    answer::events(Body::Full(frame.encode().into()))
+}
+
+/// An answer that is no stream.
+fn plain(era: Era, end: End, text: Bytes) -> Answer {
+    match end {
+        End::TimedOut => answer::text(StatusCode::GATEWAY_TIMEOUT, "Timeout waiting for response from container"),
+        End::Lost | End::Closed => answer::text(StatusCode::INTERNAL_SERVER_ERROR, "Failed to process request"),
+        End::Refused(code) if era == Era::Modern => answer::json(status(code), text),
+        End::Answered | End::Refused(_) => answer::json(StatusCode::OK, text),
+    }
+}
+
+/// The status of an error that the server answered a request with that stands alone.
+fn status(code: i64) -> StatusCode {
+    match code {
+        HEADER_MISMATCH | MISSING_CAPABILITY | UNSUPPORTED_REVISION | PARSE_ERROR | INVALID_REQUEST => {
+            StatusCode::BAD_REQUEST
+        }
+        METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
+        _ => StatusCode::OK,
+    }
+}
+
+/// The server does not read fast enough.
+fn full(reply: &Reply, message: &Message) -> Answer {
+    if reply.accepts.events {
+        let fault = Fault::new(INTERNAL_ERROR, "Internal error");
+        return whole(reply.accepts, fault.answer(message.owned_id().as_ref()).into());
+    }
+    answer::text(StatusCode::INTERNAL_SERVER_ERROR, "Failed to process request")
+}

@@ -1,0 +1,121 @@
+//! The headers of a request on its way to the server, and of an answer on its way back.
+
+use std::net::SocketAddr;
+
+use http::header::{CONNECTION, CONTENT_LENGTH, FORWARDED, HOST, TE, TRAILER, TRANSFER_ENCODING, UPGRADE};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use skep_mcp::era::Era;
+use skep_mcp::header;
+
+use super::target::Target;
+
+/// What is said between two neighbours only.
+const BETWEEN_NEIGHBOURS: [HeaderName; 8] = [
+    CONNECTION,
+    TE,
+    TRAILER,
+    TRANSFER_ENCODING,
+    UPGRADE,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    HeaderName::from_static("http2-settings"),
+];
+
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+
+/// Removes what is said between two neighbours only, and what one of them says is.
+pub(super) fn strip(headers: &mut HeaderMap) {
+    let named: Vec<HeaderName> = headers
+        .get_all(CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        .collect();
+    for name in named.iter().chain(&BETWEEN_NEIGHBOURS) {
+        headers.remove(name);
+    }
+}
+
+/// The headers that the server gets. What the client says about where it came from is not believed.
+pub(super) fn outgoing(mut headers: HeaderMap, target: &Target, peer: SocketAddr, era: Option<Era>) -> HeaderMap {
+    let host = headers.get(HOST).cloned();
+    strip(&mut headers);
+    for name in [CONTENT_LENGTH, FORWARDED, FORWARDED_FOR, FORWARDED_HOST, FORWARDED_PROTO] {
+        headers.remove(name);
+    }
+    let mut say = |name: HeaderName, text: &str| {
+        if let Ok(value) = HeaderValue::from_str(text) {
+            headers.insert(name, value);
+        }
+    };
+    say(HOST, target.authority.as_str());
+    say(FORWARDED_FOR, &peer.ip().to_string());
+    if target.is_remote {
+        say(FORWARDED_PROTO, target.scheme.as_str());
+    } else {
+        say(FORWARDED_PROTO, "http");
+        if let Some(host) = host {
+            headers.insert(FORWARDED_HOST, host);
+        }
+    }
+    match era {
+        // A request that stands alone has no session.
+        Some(Era::Modern) => {
+            headers.remove(header::SESSION_ID);
+            headers.remove(header::LAST_EVENT_ID);
+        }
+        // These repeat what the body says, and in this era nobody checks that.
+        Some(Era::Legacy) => {
+            headers.remove(header::METHOD);
+            headers.remove(header::NAME);
+        }
+        None => {}
+    }
+    headers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::target::Dialect;
+    use super::*;
+
+    fn sent(target: &Target, headers: &[(&'static str, &'static str)]) -> HeaderMap {
+        let headers = headers.iter().map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value)));
+        outgoing(headers.collect(), target, ([10, 0, 0, 7], 5).into(), Some(Era::Legacy))
+    }
+
+    #[test]
+    fn only_what_is_meant_for_the_server_reaches_it() {
+        let headers = [
+            ("host", "proxy.example"),
+            ("connection", "x-hop, keep-alive"),
+            ("x-hop", "1"),
+            ("te", "trailers"),
+            ("transfer-encoding", "chunked"),
+            ("forwarded", "for=1.2.3.4"),
+            ("x-forwarded-for", "1.2.3.4"),
+            ("x-forwarded-port", "99"),
+            ("authorization", "Bearer t"),
+            ("mcp-name", "allowed"),
+        ];
+        let local = Target::local(Dialect::Streamable, "http://mcp-a:8080").unwrap();
+        let sent_local = sent(&local, &headers);
+        let text = |name: &str| sent_local.get(name).map(|value| value.to_str().unwrap());
+        assert_eq!(text("host"), Some("mcp-a:8080"));
+        assert_eq!((text("x-forwarded-for"), text("x-forwarded-host")), (Some("10.0.0.7"), Some("proxy.example")));
+        assert_eq!((text("x-forwarded-port"), text("authorization")), (Some("99"), Some("Bearer t")));
+        for gone in ["connection", "x-hop", "te", "transfer-encoding", "forwarded", "mcp-name"] {
+            assert_eq!(text(gone), None, "{gone}");
+        }
+        let remote = Target::remote(Dialect::Streamable, "https://r.example/mcp").unwrap();
+        let sent_remote = sent(&remote, &headers);
+        assert_eq!(
+            (&sent_remote["host"], &sent_remote["x-forwarded-proto"]),
+            (&"r.example".parse().unwrap(), &"https".parse().unwrap())
+        );
+        assert!(!sent_remote.contains_key("x-forwarded-host"));
+    }
+}

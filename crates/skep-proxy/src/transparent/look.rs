@@ -1,0 +1,71 @@
+//! What a request is, before it is sent.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderMap, Method};
+use skep_mcp::era::Era;
+use skep_mcp::fault::{Fault, INVALID_REQUEST};
+use skep_mcp::{Message, Param, Payload, Revision, header, method};
+
+use super::Transparent;
+use super::target::Dialect;
+use crate::answer::{self, Answer};
+use crate::intake;
+use crate::sessions::Session;
+
+/// What is known about a request before it is sent.
+pub(super) struct Known {
+    pub(super) era: Option<Era>,
+    /// The revision that a handshake asks for.
+    pub(super) handshake: Option<Revision>,
+    pub(super) session: Option<Arc<Session>>,
+    pub(super) body: Bytes,
+}
+
+impl Transparent {
+    /// Looks at a request: whether it is a message, of which era, in which session.
+    pub(super) fn look(&self, parts: &Parts, body: Bytes) -> Result<Known, Answer> {
+        let named = parts.headers.get(header::SESSION_ID).map(|id| id.to_str().unwrap_or_default());
+        let session = named.and_then(|id| self.sessions.get(id));
+        let is_message = parts.method == Method::POST
+            && (self.target.dialect == Dialect::Streamable || intake::require_json(&parts.headers).is_ok());
+        let mut known = Known { era: None, handshake: None, session, body: body.clone() };
+        let mut id = None;
+        if is_message {
+            let revision = known.session.as_ref().map(|session| session.revision());
+            match Payload::read(body).map_err(|error| answer::unreadable(&error))? {
+                Payload::Single(message) => {
+                    known.era = Some(self.classify(&message, &parts.headers, revision)?);
+                    known.handshake = (message.method() == method::INITIALIZE)
+                        .then(|| Revision::negotiate(&message.param_text(Param::ProtocolVersion).unwrap_or_default()));
+                    id = message.owned_id();
+                }
+                Payload::Batch(messages) => {
+                    let is_in_its_revision =
+                        revision.map_or(!parts.headers.contains_key(header::PROTOCOL_VERSION), Revision::has_batches);
+                    let is_handshake = messages.iter().flatten().any(|message| message.method() == method::INITIALIZE);
+                    if !is_in_its_revision || is_handshake || self.target.dialect == Dialect::Sse {
+                        let fault = Fault::new(INVALID_REQUEST, "batches belong to revision 2025-03-26");
+                        return Err(answer::bad(&fault, None));
+                    }
+                    known.era = Some(Era::Legacy);
+                }
+            }
+        }
+        let needs_session = named.is_some() && known.handshake.is_none() && known.era != Some(Era::Modern);
+        if needs_session && known.session.is_none() {
+            return Err(answer::no_such_session(id.as_ref()));
+        }
+        Ok(known)
+    }
+
+    fn classify(&self, message: &Message, headers: &HeaderMap, session: Option<Revision>) -> Result<Era, Answer> {
+        match self.target.dialect {
+            Dialect::Streamable => intake::classify(message, headers, session),
+            // The other era has no such transport.
+            Dialect::Sse => Ok(Era::Legacy),
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! A server that speaks HTTP itself: requests and answers pass through as they are.
+//!
+//! What the proxy adds: it refuses what is no message, knows the sessions, makes the handshake again when the server was
+//! replaced, and names addresses as clients can reach them.
+
+mod endpoint;
+mod headers;
+mod look;
+mod monitor;
+mod recovery;
+mod target;
+mod upstream;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use skep_mcp::era::Era;
+use skep_mcp::{Revision, header};
+use tokio_util::sync::CancellationToken;
+
+use self::endpoint::Rewrite;
+use self::look::Known;
+pub use self::monitor::Probing;
+use self::recovery::Turns;
+pub use self::target::{Dialect, Target, TargetError};
+pub use self::upstream::UpstreamError;
+use self::upstream::{Failed, Outgoing, Upstream, peer_origin};
+use crate::answer::{self, Answer};
+use crate::body::Body;
+use crate::forwarded::Forwarded;
+use crate::intake;
+use crate::limits::Limits;
+use crate::readiness::{Readiness, State};
+use crate::sessions::{Session, Sessions};
+
+/// The server that a session is at.
+const BACKEND_URL: &str = "backend_url";
+/// The body of its handshake.
+const INIT_BODY: &str = "init_body";
+/// What the server knows it by, when that is not what the client knows it by.
+const BACKEND_SESSION: &str = "backend_sid";
+
+/// How long to wait between two attempts to reach a server that starts.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// How long the server may take when somebody asks about it. A kubelet waits three seconds for the answer.
+const HEALTH_PATIENCE: Duration = Duration::from_secs(2);
+/// How often sessions that have ended are looked for, at least.
+const SWEEP: Duration = Duration::from_mins(1);
+
+/// The way to a server that speaks HTTP.
+#[derive(Debug)]
+pub struct Transparent {
+    target: Target,
+    upstream: Upstream,
+    sessions: Sessions,
+    turns: Turns,
+    forwarded: Forwarded,
+    /// Whether the server has no sessions, so that there is nothing but POST.
+    is_stateless: bool,
+    /// Whether and how the server is asked if it is alive.
+    probing: Option<Probing>,
+    /// Cancelled when the first client has got an answer.
+    served: CancellationToken,
+    readiness: Readiness,
+    limits: Limits,
+}
+
+impl Transparent {
+    /// The way to a server.
+    pub fn new(target: Target, limits: Limits, forwarded: Forwarded) -> Result<Self, UpstreamError> {
+        Ok(Self {
+            upstream: Upstream::new(&target, &limits)?,
+            sessions: Sessions::new(limits.session, limits.sessions),
+            turns: Turns::default(),
+            forwarded,
+            is_stateless: false,
+            // Servers of somebody else are not asked unless that is wanted.
+            probing: (!target.is_remote).then(Probing::default),
+            served: CancellationToken::new(),
+            readiness: Readiness::default(),
+            target,
+            limits,
+        })
+    }
+
+    /// Says that the server has no sessions.
+    #[must_use]
+    pub fn stateless(mut self) -> Self {
+        self.is_stateless = true;
+        self
+    }
+
+    /// Says how the server is asked if it is alive, or that it is not.
+    #[must_use]
+    pub fn with_probing(mut self, probing: Option<Probing>) -> Self {
+        self.probing = probing;
+        self
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    pub(crate) fn readiness(&self) -> &Readiness {
+        &self.readiness
+    }
+
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.target.dialect
+    }
+
+    /// Whether the server answers now, if it is asked such things.
+    pub(crate) async fn health(&self) -> Option<Result<Duration, String>> {
+        Some(self.probe(self.probing.as_ref()?.patience.min(HEALTH_PATIENCE)).await)
+    }
+
+    /// Waits until the server can be reached, and then keeps the sessions in order. Ends when the server is given up.
+    pub(crate) async fn run(&self) {
+        self.await_server().await;
+        self.readiness.set(State::Ready);
+        let sweeping = async {
+            loop {
+                tokio::time::sleep(SWEEP.min(self.limits.session / 2)).await;
+                self.sessions.sweep();
+            }
+        };
+        match &self.probing {
+            None => sweeping.await,
+            Some(probing) => tokio::select! {
+                () = sweeping => {}
+                () = self.watch(probing) => {}
+            },
+        }
+    }
+
+    /// A server of ours is there when it listens. One of somebody else is there, or a request finds out.
+    async fn await_server(&self) {
+        if self.target.is_remote {
+            return;
+        }
+        let mut pause = FIRST_PAUSE;
+        let (host, port) = (self.target.authority.host(), self.target.authority.port_u16().unwrap_or(80));
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        loop {
+            let connected = tokio::time::timeout(self.limits.head, tokio::net::TcpStream::connect((host, port))).await;
+            if matches!(connected, Ok(Ok(_))) {
+                return;
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Answers a request.
+    pub(crate) async fn serve(&self, peer: SocketAddr, request: Request<Incoming>) -> Answer {
+        let (parts, body) = request.into_parts();
+        self.pass(peer, parts, body).await.unwrap_or_else(|refusal| refusal)
+    }
+
+    async fn pass(&self, peer: SocketAddr, parts: Parts, body: Incoming) -> Result<Answer, Answer> {
+        let is_read = matches!(parts.method, Method::GET | Method::HEAD | Method::DELETE);
+        if is_read && (self.is_stateless || intake::is_modern(&parts.headers)) {
+            return Err(answer::wrong_method("POST, OPTIONS"));
+        }
+        if let Some(reason) = self.readiness.reason() {
+            return Err(answer::not_ready(&reason));
+        }
+        let body = intake::body(body, &self.limits).await?;
+        let known = self.look(&parts, body)?;
+        let rewrite = self.rewrite(&parts.headers);
+        let mut outgoing = self.outgoing(peer, parts, &known)?;
+        if rewrite.is_some() {
+            // What is to be changed has to be readable.
+            outgoing.headers.remove(ACCEPT_ENCODING);
+        }
+        let response = self.exchange(&outgoing, &known).await?;
+        Ok(self.hand_back(response, &outgoing, &known, rewrite))
+    }
+
+    /// How addresses have to be changed for a client that says this about itself.
+    fn rewrite(&self, headers: &HeaderMap) -> Option<Rewrite> {
+        if self.target.dialect != Dialect::Sse {
+            return None;
+        }
+        let is_scheme_told = self.forwarded.is_trusted && headers.contains_key("x-forwarded-proto");
+        Rewrite::new(self.forwarded.reached(headers, "http", None), is_scheme_told)
+    }
+
+    fn outgoing(&self, peer: SocketAddr, parts: Parts, known: &Known) -> Result<Outgoing, Answer> {
+        let bad = || answer::text(StatusCode::BAD_REQUEST, "the address cannot be passed on");
+        let path = self.target.path_and_query(&parts.method, &parts.uri).ok_or_else(bad)?;
+        let mut headers = headers::outgoing(parts.headers, &self.target, peer, known.era);
+        if known.handshake.is_some() {
+            headers.remove(header::SESSION_ID);
+        }
+        let mut outgoing = Outgoing {
+            method: parts.method,
+            uri: target::join(&self.target.origin(), &path).ok_or_else(bad)?,
+            headers,
+            body: known.body.clone(),
+        };
+        if let Some(session) = &known.session
+            && known.era != Some(Era::Modern)
+        {
+            outgoing.aim(session);
+        }
+        Ok(outgoing)
+    }
+
+    /// Sends a request; once more when its server was replaced.
+    async fn exchange(&self, outgoing: &Outgoing, known: &Known) -> Result<Response<Incoming>, Answer> {
+        let unreachable = |_: Failed| answer::empty(StatusCode::BAD_GATEWAY);
+        let first = self.upstream.send(outgoing).await;
+        let session =
+            known.session.as_ref().filter(|_| known.era != Some(Era::Modern) && outgoing.method != Method::DELETE);
+        let is_replaced = match &first {
+            Ok(response) => response.status() == StatusCode::NOT_FOUND,
+            Err(failed) => failed.is_unreached,
+        };
+        let Some(session) = session.filter(|_| is_replaced && known.handshake.is_none()) else {
+            return first.map_err(unreachable);
+        };
+        let Some(renewed) = self.recover(session, outgoing).await else { return first.map_err(unreachable) };
+        let mut again = outgoing.clone();
+        again.aim(&renewed);
+        self.upstream.send(&again).await.map_err(unreachable)
+    }
+
+    fn hand_back(
+        &self,
+        response: Response<Incoming>,
+        outgoing: &Outgoing,
+        known: &Known,
+        rewrite: Option<Rewrite>,
+    ) -> Answer {
+        if response.status() == StatusCode::OK {
+            self.served.cancel();
+        }
+        self.keep_session(&response, outgoing, known);
+        let (mut parts, body) = response.into_parts();
+        headers::strip(&mut parts.headers);
+        parts.extensions.clear();
+        parts.version = http::Version::HTTP_11;
+        let own = known.session.as_ref().filter(|_| known.handshake.is_none());
+        if let Some(id) = own.and_then(|session| HeaderValue::from_str(&session.id).ok())
+            && parts.headers.contains_key(header::SESSION_ID)
+        {
+            // The client keeps the id that it knows, whatever a server in its server's place calls it.
+            parts.headers.insert(header::SESSION_ID, id);
+        }
+        let kind = parts.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let is_stream =
+            kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("text/event-stream"));
+        let is_readable = is_stream && !parts.headers.contains_key(CONTENT_ENCODING);
+        match rewrite.filter(|_| is_readable) {
+            Some(rewrite) => {
+                parts.headers.remove(http::header::CONTENT_LENGTH);
+                Response::from_parts(parts, rewrite.stream(body))
+            }
+            None => Response::from_parts(parts, Body::Incoming(body)),
+        }
+    }
+
+    /// Learns about sessions from what passes.
+    fn keep_session(&self, response: &Response<Incoming>, outgoing: &Outgoing, known: &Known) {
+        if let Some(session) = &known.session
+            && outgoing.method == Method::DELETE
+            && (response.status().is_success() || response.status() == StatusCode::NOT_FOUND)
+        {
+            self.sessions.delete(&session.id);
+            return;
+        }
+        let id = response.headers().get(header::SESSION_ID).and_then(|id| id.to_str().ok());
+        let is_new = known.session.is_none() || known.handshake.is_some();
+        if let Some(id) = id.filter(|_| response.status() == StatusCode::OK && is_new) {
+            let mut session = Session::new(id, known.handshake.unwrap_or(Revision::ASSUMED));
+            session.metadata.insert(BACKEND_URL.to_owned(), peer_origin(&self.target, response));
+            if known.handshake.is_some() {
+                session.metadata.insert(INIT_BODY.to_owned(), String::from_utf8_lossy(&known.body).into_owned());
+            }
+            // What ends for it needs nothing more.
+            let _ = self.sessions.create(session);
+        }
+    }
+}
+
+impl Outgoing {
+    /// Points a request at the server of its session.
+    fn aim(&mut self, session: &Session) {
+        let origin = session.metadata.get(BACKEND_URL);
+        let uri = origin.zip(self.uri.path_and_query()).and_then(|(origin, path)| target::join(origin, path));
+        if let Some(uri) = uri {
+            self.uri = uri;
+        }
+        let id = session.metadata.get(BACKEND_SESSION).and_then(|id| HeaderValue::from_str(id).ok());
+        if let Some(id) = id.filter(|_| self.headers.contains_key(header::SESSION_ID)) {
+            self.headers.insert(header::SESSION_ID, id);
+        }
+    }
+}

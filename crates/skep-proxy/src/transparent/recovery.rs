@@ -1,0 +1,80 @@
+//! Sessions whose server was replaced: the handshake is made again, and the client does not notice.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderValue, Method};
+use parking_lot::Mutex;
+use skep_mcp::{header, method};
+
+use super::target::join;
+use super::upstream::{Outgoing, peer_origin};
+use super::{BACKEND_SESSION, BACKEND_URL, INIT_BODY, Transparent};
+use crate::sessions::Session;
+
+/// Lets one request at a time make the handshake of a session again.
+#[derive(Debug, Default)]
+pub(super) struct Turns(Mutex<HashMap<Arc<str>, Arc<tokio::sync::Mutex<()>>>>);
+
+impl Turns {
+    fn of(&self, session: &Arc<str>) -> Arc<tokio::sync::Mutex<()>> {
+        let mut turns = self.0.lock();
+        turns.retain(|_, turn| Arc::strong_count(turn) > 1);
+        Arc::clone(turns.entry(Arc::clone(session)).or_default())
+    }
+}
+
+impl Transparent {
+    /// Makes the handshake of a session again with the server that is there now. Gives the session as it is then, or
+    /// nothing when that was of no use.
+    pub(super) async fn recover(&self, before: &Session, request: &Outgoing) -> Option<Arc<Session>> {
+        let turn = self.turns.of(&before.id);
+        // Held across the handshake on purpose: whoever waits here finds it made.
+        let _turn = turn.lock().await;
+        let now = self.sessions.get(&before.id)?;
+        if now.metadata != before.metadata {
+            return Some(now);
+        }
+        let renewed = match before.metadata.get(INIT_BODY) {
+            Some(body) => self.shake_hands(body.clone().into(), request).await,
+            None => None,
+        };
+        self.sessions.update(&before.id, |metadata| match &renewed {
+            Some((origin, session)) => {
+                metadata.insert(BACKEND_URL.to_owned(), origin.clone());
+                metadata.insert(BACKEND_SESSION.to_owned(), session.clone());
+            }
+            None => {
+                metadata.insert(BACKEND_URL.to_owned(), self.target.origin());
+            }
+        });
+        renewed.and_then(|_| self.sessions.get(&before.id))
+    }
+
+    /// A handshake in the words that the client used. Gives the server that answered and its session.
+    async fn shake_hands(&self, body: Bytes, request: &Outgoing) -> Option<(String, String)> {
+        let mut headers = request.headers.clone();
+        for name in [header::SESSION_ID, header::LAST_EVENT_ID] {
+            headers.remove(name);
+        }
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(http::header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        let post =
+            |uri, headers: &HeaderMap, body| Outgoing { method: Method::POST, uri, headers: headers.clone(), body };
+        let uri = join(&self.target.origin(), request.uri.path_and_query()?)?;
+        let response = self.upstream.send_once(&post(uri, &headers, body)).await.ok()?;
+        if !response.status().is_success() {
+            return None;
+        }
+        let session = response.headers().get(header::SESSION_ID)?.clone();
+        let origin = peer_origin(&self.target, &response);
+        drop(response);
+        headers.insert(header::SESSION_ID, session.clone());
+        let initialized = format!(r#"{{"jsonrpc":"2.0","method":"{}"}}"#, method::INITIALIZED);
+        let uri = join(&origin, request.uri.path_and_query()?)?;
+        self.upstream.send_once(&post(uri, &headers, initialized.into())).await.ok()?;
+        Some((origin, session.to_str().ok()?.to_owned()))
+    }
+}

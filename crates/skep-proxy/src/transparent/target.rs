@@ -1,0 +1,138 @@
+//! Where requests go.
+
+use http::uri::{Authority, PathAndQuery, Scheme};
+use http::{Method, Uri};
+
+/// What the server speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// HTTP+SSE.
+    Sse,
+    /// Streamable HTTP.
+    Streamable,
+}
+
+impl Dialect {
+    /// Its name in configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sse => "sse",
+            Self::Streamable => "streamable-http",
+        }
+    }
+}
+
+/// Why an address is none that requests can go to.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TargetError {
+    /// It cannot be read.
+    #[error("{0} is no address")]
+    NoAddress(String),
+    /// It has no host.
+    #[error("{0} names no host")]
+    NoHost(String),
+    /// It is neither http nor https.
+    #[error("{0} is neither http nor https")]
+    Scheme(String),
+}
+
+/// The server behind a proxy.
+#[derive(Debug, Clone)]
+pub struct Target {
+    pub(crate) dialect: Dialect,
+    /// Whether somebody else runs it.
+    pub(crate) is_remote: bool,
+    pub(crate) scheme: Scheme,
+    pub(crate) authority: Authority,
+    /// A remote server's own path, which takes the place of the client's.
+    path: Option<String>,
+    /// A remote server's own query, which comes before the client's.
+    query: Option<String>,
+}
+
+impl Target {
+    /// A server of ours, at an address without a path.
+    pub fn local(dialect: Dialect, address: &str) -> Result<Self, TargetError> {
+        Ok(Self { path: None, query: None, ..Self::read(dialect, address, false)? })
+    }
+
+    /// A server of somebody else.
+    pub fn remote(dialect: Dialect, address: &str) -> Result<Self, TargetError> {
+        Self::read(dialect, address, true)
+    }
+
+    fn read(dialect: Dialect, written: &str, is_remote: bool) -> Result<Self, TargetError> {
+        let address: Uri = written.parse().map_err(|_| TargetError::NoAddress(written.to_owned()))?;
+        let scheme = address.scheme().cloned().ok_or_else(|| TargetError::Scheme(written.to_owned()))?;
+        if scheme != Scheme::HTTP && scheme != Scheme::HTTPS {
+            return Err(TargetError::Scheme(written.to_owned()));
+        }
+        let authority = address.authority().cloned().ok_or_else(|| TargetError::NoHost(written.to_owned()))?;
+        // An address without a path reads as one with the path `/`.
+        let has_path = written.split_once("://").is_some_and(|(_, rest)| rest.contains('/'));
+        Ok(Self {
+            dialect,
+            is_remote,
+            scheme,
+            authority,
+            path: has_path.then(|| address.path().to_owned()),
+            query: address.query().map(str::to_owned),
+        })
+    }
+
+    /// The address of the server itself.
+    pub(crate) fn origin(&self) -> String {
+        format!("{}://{}", self.scheme, self.authority)
+    }
+
+    /// Where a request goes, as far as the server is concerned.
+    pub(crate) fn path_and_query(&self, method: &Method, asked: &Uri) -> Option<PathAndQuery> {
+        // Messages of HTTP+SSE follow the address that the server announced.
+        let is_announced = self.dialect == Dialect::Sse && method == Method::POST;
+        let path = self.path.as_deref().filter(|_| !is_announced).unwrap_or(asked.path());
+        let query: Vec<&str> =
+            self.query.as_deref().into_iter().chain(asked.query()).filter(|q| !q.is_empty()).collect();
+        if query.is_empty() { path.parse().ok() } else { format!("{path}?{}", query.join("&")).parse().ok() }
+    }
+}
+
+/// An address at a server.
+pub(crate) fn join(origin: &str, path_and_query: &PathAndQuery) -> Option<Uri> {
+    format!("{}{path_and_query}", origin.trim_end_matches('/')).parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reached(target: &Target, method: &Method, asked: &'static str) -> String {
+        let path = target.path_and_query(method, &Uri::from_static(asked)).unwrap();
+        join(&target.origin(), &path).unwrap().to_string()
+    }
+
+    #[test]
+    fn a_local_server_gets_what_was_asked_for() {
+        let target = Target::local(Dialect::Streamable, "http://mcp-a:8080").unwrap();
+        assert_eq!(reached(&target, &Method::POST, "/mcp?a=1%2C2"), "http://mcp-a:8080/mcp?a=1%2C2");
+        assert_eq!(reached(&target, &Method::GET, "/x/y"), "http://mcp-a:8080/x/y");
+    }
+
+    #[test]
+    fn the_path_and_query_of_a_remote_server_come_first() {
+        let remote = |address| Target::remote(Dialect::Streamable, address).unwrap();
+        let with_path = remote("https://r.example/v1/mcp?key=a,b");
+        assert_eq!(reached(&with_path, &Method::POST, "/mcp?c=1"), "https://r.example/v1/mcp?key=a,b&c=1");
+        assert_eq!(reached(&remote("https://r.example"), &Method::POST, "/mcp"), "https://r.example/mcp");
+        assert_eq!(reached(&remote("https://r.example/"), &Method::POST, "/mcp"), "https://r.example/");
+        let sse = Target::remote(Dialect::Sse, "https://r.example/v1/sse").unwrap();
+        assert_eq!(reached(&sse, &Method::GET, "/sse"), "https://r.example/v1/sse");
+        assert_eq!(reached(&sse, &Method::POST, "/v1/messages?s=1"), "https://r.example/v1/messages?s=1");
+    }
+
+    #[test]
+    fn other_addresses_are_refused() {
+        for address in ["ftp://a", "/mcp", "a:1"] {
+            assert!(Target::local(Dialect::Sse, address).is_err(), "{address}");
+        }
+    }
+}

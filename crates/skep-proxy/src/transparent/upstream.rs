@@ -1,0 +1,178 @@
+//! The client side of the proxy: a pool of connections to the server.
+
+use bytes::Bytes;
+use http::header::LOCATION;
+use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::connect::{HttpConnector, HttpInfo};
+use hyper_util::client::legacy::{Client, Error};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use rustls::{ClientConfig, RootCertStore};
+
+use super::target::Target;
+use crate::limits::Limits;
+
+/// How often a server may send a request elsewhere.
+const REDIRECTS: usize = 10;
+
+/// Why there is no connection to servers.
+#[derive(Debug, thiserror::Error)]
+pub enum UpstreamError {
+    /// The certificates that this machine trusts cannot be read.
+    #[error("cannot read the certificates that this machine trusts: {0}")]
+    Certificates(std::io::Error),
+    /// TLS cannot be set up.
+    #[error("cannot set up TLS: {0}")]
+    Tls(#[from] rustls::Error),
+}
+
+/// Sends requests.
+#[derive(Debug, Clone)]
+pub(super) struct Upstream(Client<HttpsConnector<HttpConnector>, Full<Bytes>>);
+
+/// A request that can be sent more than once.
+#[derive(Debug, Clone)]
+pub(super) struct Outgoing {
+    pub(super) method: Method,
+    pub(super) uri: Uri,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+}
+
+/// Why a request got no answer.
+#[derive(Debug)]
+pub(super) struct Failed {
+    /// Whether the server was not even reached, so that it cannot have done anything.
+    pub(super) is_unreached: bool,
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        tracing::warn!(%error, "the MCP server cannot be reached");
+        Self { is_unreached: error.is_connect() }
+    }
+}
+
+impl Upstream {
+    pub(super) fn new(target: &Target, limits: &Limits) -> Result<Self, UpstreamError> {
+        let provider = rustls::crypto::aws_lc_rs::default_provider();
+        let roots = if target.scheme == http::uri::Scheme::HTTPS { system_roots()? } else { RootCertStore::empty() };
+        let tls = ClientConfig::builder_with_provider(provider.into())
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let mut connector = HttpConnector::new();
+        connector.enforce_http(false);
+        connector.set_nodelay(true);
+        connector.set_connect_timeout(Some(limits.head));
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(tls)
+            .https_or_http()
+            .enable_all_versions()
+            .wrap_connector(connector);
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(limits.idle)
+            .build(connector);
+        Ok(Self(client))
+    }
+
+    /// Sends a request, and again to where the server says.
+    pub(super) async fn send(&self, outgoing: &Outgoing) -> Result<Response<Incoming>, Failed> {
+        let mut response = self.send_once(outgoing).await?;
+        let mut moved = None;
+        for _ in 0..REDIRECTS {
+            let asked: &Outgoing = moved.as_ref().unwrap_or(outgoing);
+            let Some(uri) = redirected(&asked.uri, &response) else { break };
+            let again = Outgoing { uri, ..asked.clone() };
+            response = self.send_once(&again).await?;
+            moved = Some(again);
+        }
+        Ok(response)
+    }
+
+    /// Sends a request.
+    pub(super) async fn send_once(&self, outgoing: &Outgoing) -> Result<Response<Incoming>, Failed> {
+        let mut request = Request::new(Full::new(outgoing.body.clone()));
+        *request.method_mut() = outgoing.method.clone();
+        *request.uri_mut() = outgoing.uri.clone();
+        *request.headers_mut() = outgoing.headers.clone();
+        Ok(self.0.request(request).await?)
+    }
+}
+
+/// The address of the server that answered, if it can be dialled by that.
+pub(super) fn peer_origin(target: &Target, response: &Response<Incoming>) -> String {
+    let is_plain = target.scheme == http::uri::Scheme::HTTP;
+    let info = response.extensions().get::<HttpInfo>().filter(|_| is_plain);
+    info.map_or_else(|| target.origin(), |info| format!("http://{}", info.remote_addr()))
+}
+
+/// Where to send the request again: the same server, never with less protection than before.
+fn redirected(asked: &Uri, response: &Response<Incoming>) -> Option<Uri> {
+    let is_redirect = matches!(
+        response.status(),
+        StatusCode::MOVED_PERMANENTLY
+            | StatusCode::FOUND
+            | StatusCode::TEMPORARY_REDIRECT
+            | StatusCode::PERMANENT_REDIRECT
+    );
+    let location = response.headers().get(LOCATION).filter(|_| is_redirect)?.to_str().ok()?;
+    resolve(asked, location)
+}
+
+fn resolve(asked: &Uri, location: &str) -> Option<Uri> {
+    let origin = format!("{}://{}", asked.scheme_str()?, asked.authority()?);
+    let to = match location.split_once("://") {
+        Some((scheme, _)) if !scheme.contains('/') => location.to_owned(),
+        _ if location.starts_with("//") => format!("{}:{location}", asked.scheme_str()?),
+        _ if location.starts_with('/') => format!("{origin}{location}"),
+        _ if location.starts_with('?') => format!("{origin}{}{location}", asked.path()),
+        _ => {
+            let folder = asked.path().rsplit_once('/').map_or("", |(folder, _)| folder);
+            format!("{origin}{folder}/{location}")
+        }
+    };
+    let to: Uri = to.split('#').next()?.parse().ok()?;
+    let is_same = to.authority()?.as_str().eq_ignore_ascii_case(asked.authority()?.as_str());
+    let is_weaker = asked.scheme_str() == Some("https") && to.scheme_str() != Some("https");
+    (is_same && !is_weaker && matches!(to.scheme_str(), Some("http" | "https"))).then_some(to)
+}
+
+fn system_roots() -> Result<RootCertStore, UpstreamError> {
+    let loaded = rustls_native_certs::load_native_certs();
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(loaded.certs);
+    if roots.is_empty() {
+        let problem =
+            loaded.errors.into_iter().next().map_or_else(|| "there are none".to_owned(), |error| error.to_string());
+        return Err(UpstreamError::Certificates(std::io::Error::other(problem)));
+    }
+    Ok(roots)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_follows_within_the_same_server_only() {
+        for (asked, location, expected) in [
+            ("http://a:1/x/mcp?q", "/y", Some("http://a:1/y")),
+            ("http://a:1/x/mcp", "mcp/", Some("http://a:1/x/mcp/")),
+            ("http://a:1/x/mcp", "?z=1", Some("http://a:1/x/mcp?z=1")),
+            ("http://a:1/", "http://A:1/z#f", Some("http://A:1/z")),
+            ("http://a:1/", "http://a:2/", None),
+            ("http://a:1/", "//b/", None),
+            ("https://a/", "http://a/", None),
+            ("http://a/", "https://a/", Some("https://a/")),
+            ("http://a/", "javascript://a/", None),
+            ("http://a/", "http://[", None),
+        ] {
+            let found = resolve(&Uri::from_static(asked), location).map(|uri| uri.to_string());
+            assert_eq!(found.as_deref(), expected, "{asked} -> {location}");
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Servers that hang, end and come back; proxies that stop.
+
+use std::time::Duration;
+
+use serde_json::json;
+use skep_proxy::Limits;
+
+use super::server::{Setup, limits};
+use crate::http::{PATIENCE, Request, call, initialize, request};
+
+#[tokio::test]
+async fn trap_64_a_request_that_hangs_times_out_alone() {
+    let mut setup = Setup::with_limits(Limits { request: Duration::from_secs(5), ..limits() }).await;
+    let (mut server, session) = setup.begin().await;
+    let address = setup.address.clone();
+    let post = Request::post(&call("hang", "hang")).plain().in_session(&session);
+    let hanging = tokio::spawn(async move { post.send(&address).await });
+    let mut streaming = setup.send(Request::post(&call("hang", "hang")).in_session(&session)).await;
+    let hung = [server.expect("tools/call").await, server.expect("tools/call").await];
+    let (mut quick, ()) =
+        tokio::join!(setup.send(Request::post(&call(1, "quick")).plain().in_session(&session)), async {
+            let message = server.expect("tools/call").await;
+            server.answer(&message, &json!({})).await;
+        });
+    assert_eq!(quick.json().await["id"], 1);
+    let mut hanging = hanging.await.unwrap();
+    assert_eq!((hanging.status, hanging.text().await.trim_end()), (504, "Timeout waiting for response from container"));
+    let told = streaming.message().await.unwrap();
+    assert_eq!((&told["id"], &told["error"]["code"]), (&json!("hang"), &json!(-32000)));
+    // The server is told, and what it says later is dropped.
+    for _ in 0..2 {
+        server.expect("notifications/cancelled").await;
+    }
+    server.answer(&hung[0], &json!({})).await;
+}
+
+#[tokio::test]
+async fn trap_23_a_server_that_ends_is_followed_by_one_that_knows_what_it_knew() {
+    let mut setup = Setup::streamable().await;
+    let (mut server, session) = setup.begin().await;
+    let subscribe = request(1, "resources/subscribe", &json!({"uri": "hive://1"}));
+    let (_, ()) = tokio::join!(setup.send(Request::post(&subscribe).in_session(&session)), async {
+        let message = server.expect("resources/subscribe").await;
+        server.answer(&message, &json!({})).await;
+    });
+    let mut stream = setup.send(Request::post(&call(7, "slow")).in_session(&session)).await;
+    server.expect("tools/call").await;
+    drop(server);
+    let told = stream.message().await.unwrap();
+    assert_eq!((&told["id"], &told["error"]["code"]), (&json!(7), &json!(-32603)));
+    let mut server = setup.server().await;
+    // Until the server is back the client is asked to wait.
+    let early = setup.send(Request::post(&call(8, "a")).in_session(&session)).await;
+    assert_eq!((early.status, early.header("retry-after")), (503, Some("1")));
+    assert_eq!(server.agree().await["params"]["clientInfo"]["name"], "test");
+    assert_eq!(server.expect("resources/subscribe").await["params"]["uri"], "hive://1");
+    let patient = async {
+        loop {
+            let response = setup.send(Request::post(&call(9, "a")).plain().in_session(&session)).await;
+            if response.status != 503 {
+                return response;
+            }
+        }
+    };
+    let (mut answer, ()) = tokio::join!(patient, async {
+        let message = server.expect("tools/call").await;
+        server.answer(&message, &json!({"back": true})).await;
+    });
+    assert_eq!(answer.json().await["result"], json!({"back": true}));
+}
+
+#[tokio::test]
+async fn a_flood_of_the_server_does_not_fill_the_memory_or_stop_it() {
+    let mut setup = Setup::streamable().await;
+    let (mut server, session) = setup.begin().await;
+    let unread = setup.send(Request::listen(&session)).await;
+    let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+    for _ in 0..20_000 {
+        server.write(&changed).await;
+    }
+    let (mut answer, ()) = tokio::join!(setup.send(Request::post(&call(1, "a")).plain().in_session(&session)), async {
+        let message = server.expect("tools/call").await;
+        server.answer(&message, &json!({})).await;
+    });
+    assert_eq!(answer.json().await["id"], 1);
+    drop(unread);
+}
+
+#[tokio::test]
+async fn trap_62_a_proxy_that_stops_ends_streams_and_closes_its_port() {
+    let mut setup = Setup::with_limits(Limits { drain: Duration::from_secs(5), ..limits() }).await;
+    let (mut server, session) = setup.begin().await;
+    let mut background = setup.send(Request::listen(&session)).await;
+    let mut hanging = setup.send(Request::post(&call(1, "hang")).in_session(&session)).await;
+    let mut slow = setup.send(Request::post(&call(2, "slow")).in_session(&session)).await;
+    server.expect("tools/call").await;
+    let message = server.expect("tools/call").await;
+    setup.stop.cancel();
+    assert_eq!(background.message().await, None);
+    // What is answered in time is delivered, and what is not is told.
+    server.answer(&message, &json!({"done": true})).await;
+    assert_eq!(slow.message().await.unwrap()["result"], json!({"done": true}));
+    assert_eq!(hanging.message().await.unwrap()["error"]["code"], -32000);
+    let address = setup.address.clone();
+    tokio::time::timeout(PATIENCE, &mut setup.listener).await.unwrap().unwrap().unwrap();
+    tokio::time::timeout(PATIENCE, &mut setup.link).await.unwrap().unwrap().unwrap();
+    assert!(tokio::net::TcpStream::connect(address).await.is_err());
+}
+
+#[tokio::test]
+async fn a_proxy_whose_server_is_not_there_yet_says_so() {
+    use skep_proxy::stdio::Bridge;
+    use skep_proxy::{Proxy, Readiness};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let stop = tokio_util::sync::CancellationToken::new();
+    let proxy = Proxy::streamable(Bridge::new(limits(), Readiness::default()));
+    let serving = tokio::spawn(proxy.serve(listener, stop.clone()));
+    for message in [initialize("2025-11-25"), call(1, "a")] {
+        let early = Request::post(&message).send(&address).await;
+        assert_eq!((early.status, early.header("retry-after")), (503, Some("1")));
+    }
+    let mut health = Request::new("GET", "/health").send(&address).await;
+    assert_eq!(health.status, 200);
+    assert_eq!(health.json().await["status"], "healthy");
+    stop.cancel();
+    serving.await.unwrap().unwrap();
+}

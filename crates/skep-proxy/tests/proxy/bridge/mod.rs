@@ -1,0 +1,12 @@
+//! A server on standard input and output, as its clients meet it through the proxy. The server is the test itself, so
+//! that it can do what real ones do only now and then.
+
+mod cancellation;
+mod correlation;
+mod faults;
+mod hostile;
+mod notifications;
+mod resumption;
+mod server;
+mod sessions;
+mod sse;

@@ -1,0 +1,162 @@
+//! What the server says by itself reaches those it is for.
+
+use serde_json::{Value, json};
+
+use super::server::{Server, Setup};
+use crate::http::{Request, call, modern, request};
+
+fn with_token(id: u64, token: &Value) -> Value {
+    request(id, "tools/call", &json!({"name": "slow", "_meta": {"progressToken": token}}))
+}
+
+fn progress(token: &Value, progress: u64) -> Value {
+    json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": token, "progress": progress}})
+}
+
+/// Asks for something, so that everything that was said before has been dealt with.
+async fn settle(setup: &Setup, server: &mut Server, session: &str) {
+    let post = Request::post(&call("settle", "now")).plain().in_session(session);
+    let ((), _) = tokio::join!(
+        async {
+            let message = server.expect("tools/call").await;
+            server.answer(&message, &json!({})).await;
+        },
+        setup.send(post)
+    );
+}
+
+#[tokio::test]
+async fn trap_5_progress_goes_to_the_request_that_asked_for_it() {
+    let mut setup = Setup::streamable().await;
+    let (mut server, a) = setup.begin().await;
+    let b = setup.session("2025-11-25").await;
+    let token = json!("t");
+    let mut first = setup.send(Request::post(&with_token(1, &token)).in_session(&a)).await;
+    let asked_first = server.expect("tools/call").await;
+    let mut second = setup.send(Request::post(&with_token(1, &token)).in_session(&b)).await;
+    let asked_second = server.expect("tools/call").await;
+    let tokens = [&asked_first, &asked_second].map(|message| message["params"]["_meta"]["progressToken"].clone());
+    assert_ne!(tokens[0], tokens[1]);
+    server.write(&progress(&tokens[0], 1)).await;
+    server.write(&progress(&tokens[1], 2)).await;
+    server.write(&progress(&token, 3)).await;
+    server.answer(&asked_first, &json!({"a": 1})).await;
+    server.write(&progress(&tokens[0], 4)).await;
+    server.answer(&asked_second, &json!({"b": 1})).await;
+    assert_eq!(first.message().await.unwrap(), progress(&token, 1));
+    assert_eq!(first.message().await.unwrap()["result"], json!({"a": 1}));
+    assert_eq!(first.message().await, None);
+    assert_eq!(second.message().await.unwrap(), progress(&token, 2));
+    assert_eq!(second.message().await.unwrap()["result"], json!({"b": 1}));
+}
+
+#[tokio::test]
+async fn a_numeric_token_comes_back_as_a_number() {
+    let mut setup = Setup::streamable().await;
+    let (mut server, a) = setup.begin().await;
+    let mut stream = setup.send(Request::post(&with_token(1, &json!(7))).in_session(&a)).await;
+    let asked = server.expect("tools/call").await;
+    server.write(&progress(&asked["params"]["_meta"]["progressToken"], 1)).await;
+    assert_eq!(stream.message().await.unwrap(), progress(&json!(7), 1));
+}
+
+#[tokio::test]
+async fn trap_6_updates_reach_those_who_watch() {
+    let mut setup = Setup::streamable().await;
+    let (mut server, a) = setup.begin().await;
+    let (b, c) = (setup.session("2025-11-25").await, setup.session("2025-11-25").await);
+    let mut streams = Vec::new();
+    for session in [&a, &b, &c] {
+        streams.push(setup.send(Request::listen(session)).await);
+    }
+    let subscribe = |id: u64| request(id, "resources/subscribe", &json!({"uri": "hive://1"}));
+    let (mut answer, ()) = tokio::join!(setup.send(Request::post(&subscribe(1)).plain().in_session(&a)), async {
+        let message = server.expect("resources/subscribe").await;
+        server.answer(&message, &json!({})).await;
+    });
+    assert_eq!(answer.json().await["result"], json!({}));
+    // The server knows already.
+    let mut second = setup.send(Request::post(&subscribe(2)).plain().in_session(&b)).await;
+    assert_eq!(second.json().await, json!({"jsonrpc": "2.0", "id": 2, "result": {}}));
+
+    let updated = json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": "hive://1"}});
+    let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+    server.write(&updated).await;
+    server.write(&json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "error", "data": "a secret of somebody"}})).await;
+    server.write(&changed).await;
+    for stream in &mut streams[..2] {
+        assert_eq!(stream.message().await.unwrap(), updated);
+    }
+    for stream in &mut streams {
+        assert_eq!(stream.message().await.unwrap(), changed);
+    }
+
+    let unsubscribe = |id: u64| request(id, "resources/unsubscribe", &json!({"uri": "hive://1"}));
+    let mut alone = setup.send(Request::post(&unsubscribe(3)).plain().in_session(&a)).await;
+    assert_eq!(alone.json().await["result"], json!({}));
+    let (_, ()) = tokio::join!(setup.send(Request::new("DELETE", "/mcp").in_session(&b)), async {
+        server.expect("resources/unsubscribe").await;
+    });
+}
+
+#[tokio::test]
+async fn trap_7_a_refused_subscription_is_asked_for_again() {
+    let mut setup = Setup::streamable().await;
+    let (mut server, a) = setup.begin().await;
+    let subscribe = request(1, "resources/subscribe", &json!({"uri": "hive://1"}));
+    for _ in 0..2 {
+        let (mut answer, ()) = tokio::join!(setup.send(Request::post(&subscribe).plain().in_session(&a)), async {
+            let message = server.expect("resources/subscribe").await;
+            let error = json!({"code": -32002, "message": "no"});
+            server.write(&json!({"jsonrpc": "2.0", "id": message["id"], "error": error})).await;
+        });
+        assert_eq!(answer.json().await["error"]["code"], -32002);
+    }
+    let mut stream = setup.send(Request::listen(&a)).await;
+    server
+        .write(&json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": "hive://1"}}))
+        .await;
+    server.write(&json!({"jsonrpc": "2.0", "method": "notifications/prompts/list_changed"})).await;
+    assert_eq!(stream.message().await.unwrap()["method"], "notifications/prompts/list_changed");
+}
+
+#[tokio::test]
+async fn trap_9_questions_of_the_server_reach_no_client_and_are_refused_at_once() {
+    let mut setup = Setup::streamable().await;
+    let (mut server, a) = setup.begin().await;
+    let mut background = setup.send(Request::listen(&a)).await;
+    let mut stream = setup.send(Request::post(&call(1, "asks")).in_session(&a)).await;
+    let asked = server.expect("tools/call").await;
+    server.write(&json!({"jsonrpc": "2.0", "id": "s1", "method": "sampling/createMessage", "params": {}})).await;
+    let refused = server.read().await;
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!("s1"), &json!(-32601)));
+    server.write(&json!({"jsonrpc": "2.0", "id": 0, "method": "ping"})).await;
+    assert_eq!(server.read().await, json!({"jsonrpc": "2.0", "id": 0, "result": {}}));
+    server.answer(&asked, &json!({})).await;
+    assert_eq!(stream.message().await.unwrap()["id"], 1);
+    server.write(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})).await;
+    assert_eq!(background.message().await.unwrap()["method"], "notifications/tools/list_changed");
+    // A client cannot answer in the server's name either.
+    let forged = json!({"jsonrpc": "2.0", "id": "s1", "result": {"role": "assistant"}});
+    assert_eq!(setup.send(Request::post(&forged).in_session(&a)).await.status, 202);
+    settle(&setup, &mut server, &a).await;
+}
+
+#[tokio::test]
+async fn listeners_of_the_stateless_revision_are_told_under_their_own_id() {
+    let mut setup = Setup::streamable().await;
+    let (mut server, _) = setup.begin().await;
+    let key = "io.modelcontextprotocol/subscriptionId";
+    let mut stream = setup.send(modern("mine", "subscriptions/listen", json!({"notifications": {}}))).await;
+    let asked = server.expect("subscriptions/listen").await;
+    let id = &asked["id"];
+    for method in ["notifications/subscriptions/acknowledged", "notifications/tools/list_changed"] {
+        server.write(&json!({"jsonrpc": "2.0", "method": method, "params": {"_meta": {key: id}}})).await;
+        let told = stream.message().await.unwrap();
+        assert_eq!((&told["method"], &told["params"]["_meta"][key]), (&json!(method), &json!("mine")));
+    }
+    server.answer(&asked, &json!({"_meta": {key: id}})).await;
+    let last = stream.message().await.unwrap();
+    assert_eq!((&last["id"], &last["result"]["_meta"][key]), (&json!("mine"), &json!("mine")));
+    assert_eq!(stream.message().await, None);
+}

@@ -1,0 +1,152 @@
+//! The server, played by the test, and the proxy before it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use skep_proxy::stdio::{Bridge, ConnectError, Connector, LinkError, Streams};
+use skep_proxy::{Forwarded, Limits, Proxy, Readiness, ServeError};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::http::{PATIENCE, Request, Response, initialize};
+
+/// The server's end of one connection.
+pub(crate) struct Server {
+    input: BufReader<DuplexStream>,
+    output: DuplexStream,
+}
+
+impl Server {
+    pub(crate) fn input(&mut self) -> &mut BufReader<DuplexStream> {
+        &mut self.input
+    }
+
+    /// The next message that the server gets.
+    pub(crate) async fn read(&mut self) -> Value {
+        let mut line = String::new();
+        let read = tokio::time::timeout(PATIENCE, self.input.read_line(&mut line)).await.unwrap().unwrap();
+        assert!(read > 0, "the proxy has closed the input");
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
+    }
+
+    /// The next message of a kind; others before it are an error.
+    pub(crate) async fn expect(&mut self, method: &str) -> Value {
+        let message = self.read().await;
+        assert_eq!(message["method"], method, "{message}");
+        message
+    }
+
+    pub(crate) async fn write(&mut self, message: &Value) {
+        self.write_line(&message.to_string()).await;
+    }
+
+    pub(crate) async fn write_line(&mut self, line: &str) {
+        let line = format!("{line}\n");
+        tokio::time::timeout(PATIENCE, self.output.write_all(line.as_bytes())).await.unwrap().unwrap();
+    }
+
+    pub(crate) async fn answer(&mut self, request: &Value, result: &Value) {
+        self.write(&json!({"jsonrpc": "2.0", "id": request["id"], "result": result})).await;
+    }
+
+    /// Answers the handshake that comes next.
+    pub(crate) async fn agree(&mut self) -> Value {
+        let request = self.expect("initialize").await;
+        let result = json!({"protocolVersion": request["params"]["protocolVersion"], "capabilities": {}, "serverInfo": {"name": "played"}});
+        self.answer(&request, &result).await;
+        self.expect("notifications/initialized").await;
+        request
+    }
+}
+
+/// Hands the server's end of each connection to the test.
+struct Played(mpsc::UnboundedSender<Server>);
+
+impl Connector for Played {
+    fn connect(&self) -> BoxFuture<'_, Result<Streams, ConnectError>> {
+        let (input, server_input) = tokio::io::duplex(1 << 16);
+        let (server_output, output) = tokio::io::duplex(1 << 16);
+        let server = Server { input: BufReader::new(server_input), output: server_output };
+        let sent =
+            self.0.send(server).map_err(|_| ConnectError { message: "no more servers".to_owned(), is_final: true });
+        Box::pin(std::future::ready(sent.map(|()| Streams {
+            input: Box::new(input),
+            output: Box::new(output),
+            held: Box::new(()),
+        })))
+    }
+}
+
+/// A proxy, and the servers that it connects to.
+pub(crate) struct Setup {
+    pub(crate) address: String,
+    pub(crate) servers: mpsc::UnboundedReceiver<Server>,
+    pub(crate) stop: CancellationToken,
+    pub(crate) link: JoinHandle<Result<(), LinkError>>,
+    pub(crate) listener: JoinHandle<Result<(), ServeError>>,
+}
+
+pub(crate) fn limits() -> Limits {
+    Limits { request: Duration::from_mins(5), ..Limits::default() }
+}
+
+impl Setup {
+    pub(crate) async fn streamable() -> Self {
+        Self::new(limits(), Proxy::streamable).await
+    }
+
+    pub(crate) async fn with_limits(limits: Limits) -> Self {
+        Self::new(limits, Proxy::streamable).await
+    }
+
+    pub(crate) async fn sse(forwarded: Forwarded) -> Self {
+        Self::new(limits(), |bridge| Proxy::sse(bridge, forwarded)).await
+    }
+
+    async fn new(limits: Limits, proxy: impl FnOnce(Arc<Bridge>) -> Proxy) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let readiness = Readiness::default();
+        let bridge = Bridge::new(limits, readiness.clone());
+        let (sender, servers) = mpsc::unbounded_channel();
+        let stop = CancellationToken::new();
+        let listener = tokio::spawn(proxy(Arc::clone(&bridge)).serve(listener, stop.clone()));
+        let link = tokio::spawn(bridge.run(Played(sender), stop.clone()));
+        tokio::time::timeout(PATIENCE, readiness.ready()).await.unwrap();
+        Self { address, servers, stop, link, listener }
+    }
+
+    /// The server of the connection that was made next.
+    pub(crate) async fn server(&mut self) -> Server {
+        tokio::time::timeout(PATIENCE, self.servers.recv()).await.unwrap().unwrap()
+    }
+
+    pub(crate) async fn send(&self, request: Request) -> Response {
+        request.send(&self.address).await
+    }
+
+    /// A session of a client; the server has to be past its handshake.
+    pub(crate) async fn session(&self, version: &str) -> String {
+        let response = self.send(Request::post(&initialize(version))).await;
+        assert_eq!(response.status, 200);
+        response.header("mcp-session-id").unwrap().to_owned()
+    }
+
+    /// The server after the handshake, and a session.
+    pub(crate) async fn begin(&mut self) -> (Server, String) {
+        let mut server = self.server().await;
+        let (session, _) = tokio::join!(self.session("2025-11-25"), server.agree());
+        (server, session)
+    }
+}
+
+impl Drop for Setup {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}

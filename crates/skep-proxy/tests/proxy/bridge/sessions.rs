@@ -1,0 +1,175 @@
+//! Sessions and the handshake that all of them share.
+
+use serde_json::json;
+use skep_proxy::Limits;
+
+use super::server::{Setup, limits};
+use crate::http::{Request, call, initialize, request};
+
+#[tokio::test]
+async fn trap_15_many_clients_shake_hands_and_the_server_sees_one() {
+    let mut setup = Setup::streamable().await;
+    let mut server = setup.server().await;
+    let mut clients = tokio::task::JoinSet::new();
+    for number in 0..20 {
+        let version = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"][number % 4];
+        let address = setup.address.clone();
+        clients.spawn(async move { (version, Request::post(&initialize(version)).plain().send(&address).await) });
+    }
+    server.agree().await;
+    let mut sessions = std::collections::HashSet::new();
+    while let Some(joined) = clients.join_next().await {
+        let (version, mut response) = joined.unwrap();
+        let session = response.header("mcp-session-id").unwrap().to_owned();
+        assert_eq!(response.json().await["result"]["protocolVersion"], version);
+        let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        assert_eq!(setup.send(Request::post(&initialized).in_session(&session)).await.status, 202);
+        sessions.insert(session);
+    }
+    assert_eq!(sessions.len(), 20);
+    let session = sessions.iter().next().unwrap();
+    let (_, ()) = tokio::join!(setup.send(Request::post(&call(1, "a")).in_session(session)), async {
+        let message = server.expect("tools/call").await;
+        server.answer(&message, &json!({})).await;
+    });
+}
+
+#[tokio::test]
+async fn trap_16_a_handshake_survives_the_client_that_began_it() {
+    let mut setup = Setup::streamable().await;
+    let mut server = setup.server().await;
+    let address = setup.address.clone();
+    let first = tokio::spawn(async move { Request::post(&initialize("2025-11-25")).send(&address).await });
+    let asked = server.expect("initialize").await;
+    first.abort();
+    server.answer(&asked, &json!({"protocolVersion": "2025-11-25"})).await;
+    server.expect("notifications/initialized").await;
+    assert!(!setup.session("2025-06-18").await.is_empty());
+}
+
+#[tokio::test]
+async fn trap_16_a_handshake_that_was_refused_is_made_again_by_the_next_client() {
+    let mut setup = Setup::streamable().await;
+    let mut server = setup.server().await;
+    let (mut refused, ()) = tokio::join!(setup.send(Request::post(&initialize("2025-11-25")).plain()), async {
+        let asked = server.expect("initialize").await;
+        let error = json!({"code": 5, "message": "not now"});
+        server.write(&json!({"jsonrpc": "2.0", "id": asked["id"], "error": error})).await;
+    });
+    assert_eq!(refused.json().await["error"], json!({"code": 5, "message": "not now"}));
+    assert_eq!(refused.header("mcp-session-id"), None);
+    let (session, _) = tokio::join!(setup.session("2025-11-25"), server.agree());
+    assert!(!session.is_empty());
+}
+
+#[tokio::test]
+async fn what_clients_can_be_asked_for_is_not_promised_in_their_name() {
+    let mut setup = Setup::streamable().await;
+    let mut server = setup.server().await;
+    let mut offer = initialize("2025-11-25");
+    offer["params"]["capabilities"] = json!({"sampling": {}, "elicitation": {}, "roots": {}, "experimental": {"x": 1}});
+    let (response, request) = tokio::join!(setup.send(Request::post(&offer)), server.agree());
+    assert_eq!(response.status, 200);
+    assert_eq!(request["params"]["capabilities"], json!({"experimental": {"x": 1}}));
+}
+
+#[tokio::test]
+async fn trap_10_a_second_stream_ends_the_first() {
+    let mut setup = Setup::streamable().await;
+    let (mut server, session) = setup.begin().await;
+    let mut first = setup.send(Request::listen(&session)).await;
+    let mut second = setup.send(Request::listen(&session)).await;
+    assert_eq!(first.message().await, None);
+    server.write(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})).await;
+    assert!(second.message().await.is_some());
+}
+
+#[tokio::test]
+async fn trap_11_a_session_ends_with_everything_that_is_its_own() {
+    let mut setup = Setup::streamable().await;
+    let (_server, session) = setup.begin().await;
+    let mut stream = setup.send(Request::listen(&session)).await;
+    let delete = || Request::new("DELETE", "/mcp");
+    assert_eq!(setup.send(delete()).await.status, 400);
+    assert_eq!(setup.send(delete().in_session(&session)).await.status, 204);
+    assert_eq!(stream.message().await, None);
+    assert_eq!(setup.send(delete().in_session(&session)).await.status, 404);
+    let mut gone = setup.send(Request::post(&call(0, "a")).in_session(&session)).await;
+    assert_eq!(gone.status, 404);
+    assert_eq!(gone.text().await, r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32001,"message":"Session not found"}}"#);
+    let mut gone = setup.send(Request::listen(&session)).await;
+    assert_eq!((gone.status, gone.text().await.contains("\"id\"")), (404, false));
+    assert_eq!(setup.send(Request::new("GET", "/mcp").header("Accept", "text/event-stream")).await.status, 400);
+}
+
+#[tokio::test]
+async fn the_level_of_log_messages_is_that_of_the_client_that_wants_most() {
+    let mut setup = Setup::streamable().await;
+    let (mut server, a) = setup.begin().await;
+    let b = setup.session("2025-11-25").await;
+    let level = |level: &str| request(3, "logging/setLevel", &json!({"level": level}));
+    for (session, wanted, expected) in [(&a, "error", Some("error")), (&b, "alert", None), (&b, "debug", Some("debug"))]
+    {
+        let mut answer = setup.send(Request::post(&level(wanted)).plain().in_session(session)).await;
+        assert_eq!(answer.json().await, json!({"jsonrpc": "2.0", "id": 3, "result": {}}));
+        if let Some(expected) = expected {
+            assert_eq!(server.expect("logging/setLevel").await["params"]["level"], expected);
+        }
+    }
+    assert_eq!(setup.send(Request::new("DELETE", "/mcp").in_session(&b)).await.status, 204);
+    assert_eq!(server.expect("logging/setLevel").await["params"]["level"], "error");
+}
+
+#[tokio::test]
+async fn requests_without_a_session_are_served_and_need_no_handshake_of_their_own() {
+    let mut setup = Setup::streamable().await;
+    let mut server = setup.server().await;
+    let (mut answer, ()) = tokio::join!(setup.send(Request::post(&call(1, "a")).plain()), async {
+        assert_eq!(server.agree().await["params"]["clientInfo"]["name"], "skep");
+        let message = server.expect("tools/call").await;
+        server.answer(&message, &json!({"ok": 1})).await;
+    });
+    assert_eq!(answer.json().await["result"], json!({"ok": 1}));
+    assert_eq!(answer.header("mcp-session-id"), None);
+}
+
+#[tokio::test]
+async fn batches_are_for_the_one_revision_that_has_them() {
+    let mut setup = Setup::streamable().await;
+    let (mut server, newer) = setup.begin().await;
+    let older = setup.session("2025-03-26").await;
+    let note = json!({"jsonrpc": "2.0", "method": "notifications/x"});
+    let batch = json!([call(1, "a"), note, call("1", "b"), 7]);
+    let post = |session: &str, batch: &serde_json::Value| Request::post(batch).in_session(session);
+    assert_eq!(setup.send(post(&newer, &batch)).await.status, 400);
+    assert_eq!(setup.send(post(&older, &json!([initialize("2025-03-26")]))).await.status, 400);
+    assert_eq!(setup.send(post(&older, &json!([]))).await.status, 400);
+    let (mut answer, ()) = tokio::join!(setup.send(post(&older, &batch)), async {
+        for _ in 0..3 {
+            let message = server.read().await;
+            if message["method"] == "tools/call" {
+                assert!(message["id"].is_u64(), "the server sees no batch");
+                let name = message["params"]["name"].clone();
+                server.answer(&message, &name).await;
+            }
+        }
+    });
+    let answers = answer.json().await;
+    assert_eq!(answers[0], json!({"jsonrpc": "2.0", "id": 1, "result": "a"}));
+    assert_eq!(answers[1], json!({"jsonrpc": "2.0", "id": "1", "result": "b"}));
+    assert_eq!(answers[2]["error"]["code"], -32600);
+    let notes = setup.send(post(&older, &json!([note]))).await;
+    assert_eq!(notes.status, 202);
+}
+
+#[tokio::test]
+async fn sessions_that_never_say_goodbye_make_room_for_others() {
+    let mut setup = Setup::with_limits(Limits { sessions: 3, ..limits() }).await;
+    let (_server, first) = setup.begin().await;
+    let mut stream = setup.send(Request::listen(&first)).await;
+    for _ in 0..50 {
+        setup.session("2025-11-25").await;
+    }
+    assert_eq!(stream.message().await, None, "the streams of a session end with it");
+    assert_eq!(setup.send(Request::listen(&first)).await.status, 404);
+}

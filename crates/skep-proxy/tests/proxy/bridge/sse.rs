@@ -1,0 +1,94 @@
+//! The bridge as HTTP+SSE.
+
+use serde_json::json;
+use skep_proxy::Forwarded;
+
+use super::server::{Server, Setup};
+use crate::http::{Request, Response, call, initialize, request};
+
+/// Opens a stream, and gives it with the path for messages.
+async fn open(setup: &Setup) -> (Response, String) {
+    let mut stream = setup.send(Request::new("GET", "/sse").header("Accept", "text/event-stream")).await;
+    assert_eq!((stream.status, stream.header("content-type")), (200, Some("text/event-stream")));
+    let event = stream.event().await.unwrap();
+    let own = format!("event: endpoint\ndata: http://{}", setup.address);
+    let path = event.strip_prefix(&own).unwrap_or_else(|| panic!("{event}")).trim_end().to_owned();
+    (stream, path)
+}
+
+async fn post(setup: &Setup, path: &str, message: &serde_json::Value) -> Response {
+    setup.send(Request::new("POST", path).header("Content-Type", "application/json").body(message.to_string())).await
+}
+
+async fn begin(setup: &mut Setup) -> (Server, Response, String) {
+    let mut server = setup.server().await;
+    let (mut stream, path) = open(setup).await;
+    let offer = initialize("2024-11-05");
+    let (accepted, _) = tokio::join!(post(setup, &path, &offer), server.agree());
+    assert_eq!(accepted.status, 202);
+    assert_eq!(stream.message().await.unwrap()["result"]["protocolVersion"], "2024-11-05");
+    (server, stream, path)
+}
+
+#[tokio::test]
+async fn trap_12_clients_do_not_see_each_others_answers() {
+    let mut setup = Setup::sse(Forwarded::default()).await;
+    let (mut server, mut a, a_path) = begin(&mut setup).await;
+    let (mut b, b_path) = open(&setup).await;
+    for path in [&a_path, &b_path] {
+        assert_eq!(post(&setup, path, &call(1, path)).await.status, 202);
+    }
+    let asked = [server.expect("tools/call").await, server.expect("tools/call").await];
+    for message in asked.iter().rev() {
+        server.answer(message, &json!({"for": message["params"]["name"]})).await;
+    }
+    for (stream, path) in [(&mut a, &a_path), (&mut b, &b_path)] {
+        let answer = stream.message().await.unwrap();
+        assert_eq!(answer, json!({"jsonrpc": "2.0", "id": 1, "result": {"for": path}}));
+    }
+    let health = setup.send(Request::new("GET", "/health")).await.json().await;
+    assert_eq!((&health["transport"], &health["mcp"]["available"]), (&json!("stdio"), &json!(true)));
+    assert_eq!(post(&setup, &a_path, &request(2, "ping", &json!({}))).await.status, 202);
+    assert_eq!(a.message().await.unwrap()["id"], 2, "nothing else was said in the meantime");
+}
+
+#[tokio::test]
+async fn messages_need_a_session_that_is_connected() {
+    let mut setup = Setup::sse(Forwarded::default()).await;
+    let (mut server, stream, path) = begin(&mut setup).await;
+    let text = async |mut response: Response| (response.status, response.text().await);
+    let missing = text(post(&setup, "/messages", &call(1, "a")).await).await;
+    assert_eq!(missing, (400, "session_id is required\n".to_owned()));
+    assert_eq!(post(&setup, "/messages?session_id=nobody", &call(1, "a")).await.status, 404);
+    let bad = text(post(&setup, &path, &json!({"jsonrpc": "2.0"})).await).await;
+    assert!(bad.0 == 400 && bad.1.starts_with("Error parsing JSON-RPC message: "), "{bad:?}");
+    assert_eq!(post(&setup, &path, &json!([call(1, "a")])).await.status, 400);
+    assert_eq!(setup.send(Request::new("POST", "/sse")).await.status, 405);
+    assert_eq!(setup.send(Request::new("GET", "/messages")).await.status, 405);
+    assert_eq!(setup.send(Request::new("GET", "/mcp")).await.status, 404);
+    assert_eq!(post(&setup, &path, &call(1, "slow")).await.status, 202);
+    server.expect("tools/call").await;
+    drop(stream);
+    // The session ends with its stream, as soon as the proxy sees that it is gone.
+    let ended = async { while post(&setup, &path, &request(2, "ping", &json!({}))).await.status != 404 {} };
+    tokio::time::timeout(crate::http::PATIENCE, ended).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_address_for_messages_is_one_that_the_client_can_reach() {
+    let address = async |forwarded: Forwarded| {
+        let setup = Setup::sse(forwarded).await;
+        let open = Request::new("GET", "/sse")
+            .header("X-Forwarded-Host", "pub.example.com")
+            .header("X-Forwarded-Proto", "https")
+            .header("X-Forwarded-Prefix", "/hive/sse");
+        let event = setup.send(open).await.event().await.unwrap();
+        let address = event.lines().find_map(|line| line.strip_prefix("data: ")).unwrap();
+        address.split_once("/messages?session_id=").unwrap().0.replace(&setup.address, "own")
+    };
+    assert_eq!(address(Forwarded::default()).await, "http://own");
+    let trusted = Forwarded { is_trusted: true, prefix: String::new() };
+    assert_eq!(address(trusted).await, "https://pub.example.com/hive");
+    let prefixed = Forwarded { is_trusted: false, prefix: "own/".to_owned() };
+    assert_eq!(address(prefixed).await, "http://own/own");
+}

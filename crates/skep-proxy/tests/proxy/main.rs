@@ -1,0 +1,7 @@
+//! The proxy as clients and servers meet it, on sockets of this machine.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod bridge;
+mod http;
+mod transparent;

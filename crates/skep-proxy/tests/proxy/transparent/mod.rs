@@ -1,0 +1,8 @@
+//! A server that speaks HTTP itself, behind the proxy. The server is the test, so that it sees what it gets.
+
+mod headers;
+mod monitor;
+mod recovery;
+mod server;
+mod sessions;
+mod streams;

@@ -1,0 +1,44 @@
+//! Sessions that the server begins and the proxy knows.
+
+use serde_json::json;
+use skep_proxy::transparent::Dialect;
+
+use super::server::{Before, Server, with_sessions};
+use crate::http::{Request, call, initialize};
+
+#[tokio::test]
+async fn a_session_is_known_from_its_handshake_to_its_end() {
+    let server = Server::start(with_sessions("a")).await;
+    let before = Before::local(Dialect::Streamable, &server.address).await;
+    let first = before.send(Request::post(&initialize("2025-11-25"))).await;
+    assert_eq!(first.header("mcp-session-id"), Some("a-0"));
+    let mut answer = before.send(Request::post(&call(1, "x")).in_session("a-0")).await;
+    assert_eq!(answer.json().await["result"]["session"], "a-0");
+    // A handshake that names an old session begins a new one.
+    server.seen();
+    let again = before.send(Request::post(&initialize("2025-11-25")).in_session("a-0")).await;
+    assert_eq!(again.header("mcp-session-id"), Some("a-1"));
+    assert_eq!(server.seen().pop().unwrap().header("mcp-session-id"), None);
+
+    let delete = Request::new("DELETE", "/mcp").in_session("a-0");
+    assert_eq!(before.send(delete.clone()).await.status, 204);
+    server.seen();
+    let mut gone = before.send(Request::post(&call(7, "x")).in_session("a-0")).await;
+    assert_eq!((gone.status, gone.json().await["id"].clone()), (404, json!(7)));
+    assert_eq!(before.send(delete).await.status, 404);
+    assert_eq!(server.seen().len(), 0, "the server is not asked about sessions that have ended");
+}
+
+#[tokio::test]
+async fn batches_pass_in_the_revision_that_has_them() {
+    let server = Server::start(with_sessions("a")).await;
+    let before = Before::local(Dialect::Streamable, &server.address).await;
+    before.send(Request::post(&initialize("2025-03-26"))).await;
+    before.send(Request::post(&initialize("2025-11-25"))).await;
+    server.seen();
+    let batch = json!([call(1, "x"), call(2, "y")]);
+    assert_eq!(before.send(Request::post(&batch).in_session("a-1")).await.status, 400);
+    assert_eq!(server.seen().len(), 0);
+    before.send(Request::post(&batch).in_session("a-0")).await;
+    assert_eq!(server.seen().pop().unwrap().json(), batch);
+}
