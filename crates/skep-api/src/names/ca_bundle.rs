@@ -11,15 +11,12 @@ pub const CONFIG_MAP_NAME_LIMIT: usize = LABEL_LIMIT - OIDC_PREFIX.len();
 const OIDC_PREFIX: &str = "oidc-ca-bundle-";
 const TELEMETRY_PREFIX: &str = "otel-ca-bundle-";
 const ENTRY_PREFIX: &str = "ca-bundle-";
-/// How much of an entry's name a shortened volume name keeps.
-const ENTRY_KEPT: usize = 44;
-/// How many hexadecimal digits tell shortened volume names apart.
-const ENTRY_DIGITS: usize = 8;
+/// How many hexadecimal digits tell changed volume names apart.
+const DIGITS: usize = 8;
 
-/// The volume of an identity provider's certificates. The ConfigMap's name has at most
-/// [`CONFIG_MAP_NAME_LIMIT`] characters.
+/// The volume of an identity provider's certificates.
 pub fn oidc_volume(config_map: &str) -> String {
-    format!("{OIDC_PREFIX}{config_map}")
+    volume(OIDC_PREFIX, config_map)
 }
 
 /// Where an identity provider's certificates are mounted.
@@ -32,10 +29,9 @@ pub fn oidc_file(config_map: &str, key: &str) -> String {
     format!("{}/{}", oidc_directory(config_map), key_or_default(key))
 }
 
-/// The volume of a telemetry collector's certificates. The ConfigMap's name has at most
-/// [`CONFIG_MAP_NAME_LIMIT`] characters.
+/// The volume of a telemetry collector's certificates.
 pub fn telemetry_volume(config_map: &str) -> String {
-    format!("{TELEMETRY_PREFIX}{config_map}")
+    volume(TELEMETRY_PREFIX, config_map)
 }
 
 /// Where a telemetry collector's certificates are mounted.
@@ -48,16 +44,20 @@ pub fn telemetry_file(config_map: &str, key: &str) -> String {
     format!("{}/{}", telemetry_directory(config_map), key_or_default(key))
 }
 
-/// The volume, in a vMCP pod, of an MCPServerEntry's certificates. Any entry name gives at most 63 characters: a
-/// longer one is cut and told apart by a hash.
+/// The volume, in a vMCP pod, of an MCPServerEntry's certificates.
 pub fn entry_volume(entry: &str) -> String {
-    let name = format!("{ENTRY_PREFIX}{entry}");
-    if name.len() <= LABEL_LIMIT {
-        return name;
+    volume(ENTRY_PREFIX, entry)
+}
+
+/// A volume has at most 63 characters and no dots, unlike the object it is named after. A name that does not fit is
+/// cut, gets hyphens for dots, and is told apart by a hash.
+fn volume(prefix: &str, name: &str) -> String {
+    if prefix.len() + name.len() <= LABEL_LIMIT && !name.contains('.') {
+        return format!("{prefix}{name}");
     }
-    let kept: String = entry.chars().take(ENTRY_KEPT).collect();
-    let digest = sha256_hex(entry.as_bytes());
-    format!("{ENTRY_PREFIX}{}-{}", kept.trim_end_matches('-'), &digest[..ENTRY_DIGITS])
+    let kept: String = name.chars().take(LABEL_LIMIT - prefix.len() - 1 - DIGITS).collect();
+    let digest = sha256_hex(name.as_bytes());
+    format!("{prefix}{}-{}", kept.replace('.', "-").trim_end_matches('-'), &digest[..DIGITS])
 }
 
 /// Where, in a vMCP pod, an MCPServerEntry's certificates are mounted.

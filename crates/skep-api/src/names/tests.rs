@@ -107,6 +107,9 @@ fn volumes_of_ca_bundles_fit_into_a_label() {
     let hyphens = format!("{}--{}", "e".repeat(42), "f".repeat(20));
     assert!(ca_bundle::entry_volume(&hyphens).starts_with(&format!("ca-bundle-{}-", "e".repeat(42))));
     assert!(!ca_bundle::entry_volume(&hyphens).contains("--"));
+    // SHA-256 of `root.ca`.
+    assert_eq!(ca_bundle::oidc_volume("root.ca"), "oidc-ca-bundle-root-ca-b9488fa6");
+    assert_ne!(ca_bundle::telemetry_volume("root.ca"), ca_bundle::telemetry_volume("root-ca"));
 }
 
 const ENTRY_DIGEST: &str = "37989597";

@@ -77,7 +77,7 @@ word! {
         AwsSts = "awssts",
         /// Adds headers: [`HeaderForwardParameters`].
         HeaderForward = "header-forward",
-        /// Exchanges tokens on behalf of the caller.
+        /// Exchanges tokens on behalf of the caller: [`Obo`](crate::config::vmcp::outgoing_strategies::Obo).
         Obo = "obo",
         /// Turns panics into errors. Its parameters are null.
         Recovery = "recovery",

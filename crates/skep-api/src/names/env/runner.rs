@@ -49,6 +49,8 @@ constants! {
     pub const OIDC_CLIENT_SECRET: &str = "TOOLHIVE_OIDC_CLIENT_SECRET";
     /// The client secret for token exchange. vMCP pods have one variable per config.
     pub const TOKEN_EXCHANGE_CLIENT_SECRET: &str = "TOOLHIVE_TOKEN_EXCHANGE_CLIENT_SECRET";
+    /// The client secret with which the proxy acts on behalf of users. The reference has none.
+    pub const ON_BEHALF_OF_CLIENT_SECRET: &str = "TOOLHIVE_OBO_CLIENT_SECRET";
     /// A bearer token for a remote server; only of the command line tool, named in an error text.
     pub const REMOTE_AUTH_BEARER_TOKEN: &str = "TOOLHIVE_REMOTE_AUTH_BEARER_TOKEN";
     /// `true` allows plain http where https is demanded.

@@ -1,0 +1,139 @@
+//! Objects that the operator writes, as it remembers them: in full where they are ours, in name only where they are not.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use skep_api::kind::GROUP;
+use skep_api::names::{field_managers, labels};
+
+/// An object of a built-in kind `K`.
+pub struct Child<K> {
+    /// Name, identity, owners, and the labels by which a workload is found.
+    metadata: ObjectMeta,
+    /// The whole object as JSON, without what other field managers noted down. Absent when nobody of ours owns it.
+    body: Option<Box<str>>,
+    kind: PhantomData<fn() -> K>,
+}
+
+impl<K> Child<K> {
+    /// The object as JSON, if it is one of ours.
+    pub fn body(&self) -> Option<Value> {
+        self.body.as_deref().and_then(|body| serde_json::from_str(body).ok())
+    }
+
+    /// The controller that owns the object.
+    pub fn controller(&self) -> Option<&OwnerReference> {
+        controller(&self.metadata)
+    }
+}
+
+/// The reference that says which controller owns an object.
+pub fn controller(metadata: &ObjectMeta) -> Option<&OwnerReference> {
+    metadata.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))
+}
+
+/// Whether a reference names an object of our API group.
+pub fn is_ours(owner: &OwnerReference) -> bool {
+    owner.api_version.split('/').next() == Some(GROUP)
+}
+
+impl<'de, K> Deserialize<'de> for Child<K> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut object = Value::deserialize(deserializer)?;
+        let members = object.get_mut("metadata").map(Value::take).unwrap_or_default();
+        let full: ObjectMeta = serde_json::from_value(members.clone()).map_err(serde::de::Error::custom)?;
+        let ours = controller(&full).is_some_and(is_ours);
+        let body = ours.then(|| text(object, members));
+        let metadata = ObjectMeta {
+            name: full.name,
+            namespace: full.namespace,
+            uid: full.uid,
+            resource_version: full.resource_version,
+            deletion_timestamp: full.deletion_timestamp,
+            owner_references: full.owner_references,
+            labels: full.labels.filter(|found| found.contains_key(labels::TOOLHIVE)),
+            ..ObjectMeta::default()
+        };
+        Ok(Self { metadata, body, kind: PhantomData })
+    }
+}
+
+fn text(mut object: Value, mut metadata: Value) -> Box<str> {
+    if let Some(entries) = metadata.get_mut("managedFields").and_then(Value::as_array_mut) {
+        entries.retain(|entry| entry["manager"] == field_managers::OPERATOR && entry["operation"] == "Apply");
+    }
+    object["metadata"] = metadata;
+    object.to_string().into()
+}
+
+impl<K> Clone for Child<K> {
+    fn clone(&self) -> Self {
+        Self { metadata: self.metadata.clone(), body: self.body.clone(), kind: PhantomData }
+    }
+}
+
+impl<K> fmt::Debug for Child<K> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A body can be a ConfigMap's, and long.
+        formatter.debug_struct("Child").field("metadata", &self.metadata).finish_non_exhaustive()
+    }
+}
+
+impl<K: kube::Resource<DynamicType = (), Scope = NamespaceResourceScope>> kube::Resource for Child<K> {
+    type DynamicType = ();
+    type Scope = NamespaceResourceScope;
+
+    fn kind((): &()) -> Cow<'_, str> {
+        K::kind(&())
+    }
+
+    fn group((): &()) -> Cow<'_, str> {
+        K::group(&())
+    }
+
+    fn version((): &()) -> Cow<'_, str> {
+        K::version(&())
+    }
+
+    fn plural((): &()) -> Cow<'_, str> {
+        K::plural(&())
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn foreign_objects_are_known_by_name_only() {
+        let object = |owner: &str| {
+            json!({"metadata": {"name": "a", "annotations": {"x": "y"}, "labels": {"l": "m"},
+                "managedFields": [{"manager": "kubectl", "operation": "Apply"},
+                    {"manager": field_managers::OPERATOR, "operation": "Apply", "fieldsV1": {"f:data": {}}}],
+                "ownerReferences": [{"apiVersion": owner, "kind": "K", "name": "o", "uid": "u", "controller": true}]},
+                "data": {"key": "value"}})
+        };
+        let foreign: Child<ConfigMap> = serde_json::from_value(object("apps/v1")).unwrap();
+        assert_eq!((foreign.body(), foreign.metadata.labels.as_ref()), (None, None));
+        let ours: Child<ConfigMap> = serde_json::from_value(object("toolhive.stacklok.dev/v1beta1")).unwrap();
+        let body = ours.body().unwrap();
+        assert_eq!(body["data"], json!({"key": "value"}));
+        assert_eq!(body["metadata"]["managedFields"].as_array().unwrap().len(), 1);
+    }
+}

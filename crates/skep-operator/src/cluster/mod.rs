@@ -1,0 +1,157 @@
+//! What the operator knows of the cluster: one watch per kind for the whole process, and who names whom.
+
+mod child;
+mod pod;
+mod references;
+mod seen;
+mod targets;
+mod watches;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
+use k8s_openapi::api::core::v1::{ConfigMap, Service, ServiceAccount};
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+use kube::Client;
+use serde::Serialize;
+use skep_api::kind::Kind;
+use skep_api::kinds::{
+    MCPAuthzConfig, MCPExternalAuthConfig, MCPGroup, MCPOIDCConfig, MCPRemoteProxy, MCPServer, MCPServerEntry,
+    MCPTelemetryConfig, MCPToolConfig, MCPWebhookConfig, VirtualMCPServer,
+};
+use skep_control::{Cache, Key, Queue};
+
+pub use child::{Child, controller, is_ours};
+pub use pod::{PodClass, PodSeen};
+pub use references::References;
+pub use seen::{Seen, Unreadable};
+pub use targets::Refers;
+
+/// A kind of ours that is watched.
+pub trait OwnKind: Kind {
+    /// The objects of this kind, as they were a moment ago.
+    fn cache(cluster: &Cluster) -> &Arc<Cache<Seen<Self>>>;
+}
+
+/// A built-in kind that children are of.
+pub trait ChildKind:
+    kube::Resource<DynamicType = (), Scope = NamespaceResourceScope>
+    + Serialize
+    + fmt::Debug
+    + Sized
+    + Send
+    + Sync
+    + 'static
+{
+    /// The objects of this kind, as they were a moment ago.
+    fn cache(cluster: &Cluster) -> &Arc<Cache<Child<Self>>>;
+}
+
+macro_rules! cluster {
+    (own: $($own:ident: $own_kind:ty),+ $(,)?; children: $($child:ident: $child_kind:ty),+ $(,)?) => {
+        /// What the operator knows of the cluster.
+        pub struct Cluster {
+            pub client: Client,
+            pub references: References,
+            /// Where each controller of ours finds what it has to look at.
+            queues: BTreeMap<&'static str, Arc<Queue<Key>>>,
+            pods: Arc<Cache<PodSeen>>,
+            $($own: Arc<Cache<Seen<$own_kind>>>,)+
+            $($child: Arc<Cache<Child<$child_kind>>>,)+
+        }
+
+        impl Cluster {
+            /// A cluster that nothing is known of yet.
+            fn empty(client: Client, queues: BTreeMap<&'static str, Arc<Queue<Key>>>) -> Self {
+                Self {
+                    client,
+                    references: References::default(),
+                    queues,
+                    pods: Arc::default(),
+                    $($own: Arc::default(),)+
+                    $($child: Arc::default(),)+
+                }
+            }
+
+            /// Waits until the first complete list of every kind has arrived.
+            pub async fn complete(&self) {
+                self.pods.complete().await;
+                $(self.$own.complete().await;)+
+                $(self.$child.complete().await;)+
+            }
+
+            fn start(self: &Arc<Self>, watches: &mut watches::Watches) {
+                watches.pods(self);
+                $(watches.own::<$own_kind>(self);)+
+                $(watches.children::<$child_kind>(self);)+
+            }
+        }
+
+        $(impl OwnKind for $own_kind {
+            fn cache(cluster: &Cluster) -> &Arc<Cache<Seen<Self>>> {
+                &cluster.$own
+            }
+        })+
+
+        $(impl ChildKind for $child_kind {
+            fn cache(cluster: &Cluster) -> &Arc<Cache<Child<Self>>> {
+                &cluster.$child
+            }
+        })+
+    };
+}
+
+cluster! {
+    own: authz_configs: MCPAuthzConfig, external_auth_configs: MCPExternalAuthConfig, groups: MCPGroup,
+        oidc_configs: MCPOIDCConfig, remote_proxies: MCPRemoteProxy, servers: MCPServer, entries: MCPServerEntry,
+        telemetry_configs: MCPTelemetryConfig, tool_configs: MCPToolConfig, webhook_configs: MCPWebhookConfig,
+        virtual_servers: VirtualMCPServer;
+    children: config_maps: ConfigMap, deployments: Deployment, role_bindings: RoleBinding, roles: Role,
+        service_accounts: ServiceAccount, services: Service, stateful_sets: StatefulSet,
+}
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Cluster").finish_non_exhaustive()
+    }
+}
+
+impl Cluster {
+    /// Watches the cluster, or some namespaces of it. The watches end when the returned tasks are dropped.
+    pub fn watch(
+        client: Client,
+        namespaces: &[String],
+        queues: BTreeMap<&'static str, Arc<Queue<Key>>>,
+    ) -> (Arc<Self>, tokio::task::JoinSet<()>) {
+        let cluster = Arc::new(Self::empty(client, queues));
+        let mut watches = watches::Watches::new(namespaces);
+        cluster.start(&mut watches);
+        (cluster, watches.into_tasks())
+    }
+
+    /// The object of one of our kinds, if it exists and can be read.
+    pub fn get<K: OwnKind>(&self, key: &Key) -> Option<Arc<Seen<K>>> {
+        K::cache(self).get(key)
+    }
+
+    /// A child by its name.
+    pub fn child<K: ChildKind>(&self, key: &Key) -> Option<Arc<Child<K>>> {
+        K::cache(self).get(key)
+    }
+
+    /// The pods of a workload, known by the base labels of its kind.
+    pub fn pods(&self, namespace: &str, selector: &skep_api::names::labels::Labels) -> Vec<Arc<PodSeen>> {
+        let pods = self.pods.in_namespace(namespace);
+        pods.into_iter().filter(|pod| pod.has_labels(selector)).collect()
+    }
+
+    /// Has the controller of a kind look at an object; a kind without a controller is not looked at.
+    pub fn wake(&self, id: crate::id::ObjectId) {
+        if let Some(queue) = self.queues.get(id.kind) {
+            queue.add(id.key);
+        }
+    }
+}

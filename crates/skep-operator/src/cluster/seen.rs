@@ -1,0 +1,124 @@
+//! Custom resources as they come from the API server, those that cannot be read included.
+
+use std::borrow::Cow;
+
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
+use skep_api::kind::Kind;
+use skep_api::names::annotations;
+
+/// An object of kind `K`. One that cannot be read does not hide the others: a list of both is read all the same.
+#[derive(Clone, Debug)]
+pub enum Seen<K> {
+    Read(K),
+    Unreadable(Box<Unreadable>),
+}
+
+/// An object that an older or newer schema let pass.
+#[derive(Clone, Debug)]
+pub struct Unreadable {
+    pub metadata: ObjectMeta,
+    /// The status as it is, so that a condition can be added to it.
+    pub status: Value,
+    /// What is wrong, with the path of the member where that is known.
+    pub cause: String,
+}
+
+impl Unreadable {
+    /// The object with the spec of one that has none; without its status, if that cannot be read either.
+    pub fn without_spec<K: Kind>(&self) -> Result<K, serde_json::Error> {
+        let read = |object: Value| serde_json::from_value::<K>(object);
+        read(json!({"metadata": self.metadata, "status": self.status}))
+            .or_else(|_| read(json!({"metadata": self.metadata})))
+    }
+}
+
+impl<'de, K: Kind> Deserialize<'de> for Seen<K> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut object = Value::deserialize(deserializer)?;
+        trim(&mut object);
+        let metadata = object.get("metadata").cloned().unwrap_or_default();
+        let status = object.get("status").cloned().unwrap_or_default();
+        match serde_json::from_value::<K>(object) {
+            Ok(object) => Ok(Self::Read(object)),
+            Err(error) => {
+                let metadata = serde_json::from_value(metadata).map_err(serde::de::Error::custom)?;
+                Ok(Self::Unreadable(Box::new(Unreadable { metadata, status, cause: error.to_string() })))
+            }
+        }
+    }
+}
+
+/// Forgets what the operator never asks for and what would take most of the memory.
+fn trim(object: &mut Value) {
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    metadata.remove("managedFields");
+    if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+        annotations.remove(annotations::KUBECTL_LAST_APPLIED);
+    }
+}
+
+impl<K: Kind> kube::Resource for Seen<K> {
+    type DynamicType = ();
+    type Scope = NamespaceResourceScope;
+
+    fn kind((): &()) -> Cow<'_, str> {
+        K::kind(&())
+    }
+
+    fn group((): &()) -> Cow<'_, str> {
+        K::group(&())
+    }
+
+    fn version((): &()) -> Cow<'_, str> {
+        K::version(&())
+    }
+
+    fn plural((): &()) -> Cow<'_, str> {
+        K::plural(&())
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        match self {
+            Self::Read(object) => object.meta(),
+            Self::Unreadable(object) => &object.metadata,
+        }
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        match self {
+            Self::Read(object) => object.meta_mut(),
+            Self::Unreadable(object) => &mut object.metadata,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::ResourceExt as _;
+    use kube::core::ObjectList;
+    use skep_api::kinds::MCPServer;
+
+    use super::*;
+
+    #[test]
+    fn one_unreadable_object_does_not_hide_the_others() {
+        let list = json!({"metadata": {"resourceVersion": "7"}, "items": [
+            {"metadata": {"name": "good", "managedFields": [{"manager": "m"}]}, "spec": {"image": "i"}},
+            {"metadata": {"name": "bad"}, "spec": {"image": 3}, "status": {"phase": "Ready"}},
+            {"metadata": {"name": "new"}, "spec": {"image": "i", "transport": "carrier-pigeon"}}]});
+        let list: ObjectList<Seen<MCPServer>> = serde_json::from_value(list).unwrap();
+        let [Seen::Read(good), Seen::Unreadable(bad), Seen::Unreadable(new)] = list.items.as_slice() else {
+            panic!("{list:?}")
+        };
+        assert_eq!(good.spec.image, "i");
+        assert_eq!(good.metadata.managed_fields, None);
+        assert_eq!((bad.metadata.name.as_deref(), &bad.status["phase"]), (Some("bad"), &json!("Ready")));
+        assert!(new.cause.contains("carrier-pigeon"), "{}", new.cause);
+        assert_eq!(list.items[2].name_any(), "new");
+        let bare: MCPServer = bad.without_spec().unwrap();
+        assert_eq!((bare.name_any().as_str(), bare.spec.image.as_str(), bare.status.is_some()), ("bad", "", true));
+    }
+}

@@ -1,0 +1,120 @@
+//! What makes an MCPAuthzConfig valid: what its authorizer cannot do without. Whether policies are well-formed is for the
+//! authorizer itself to say.
+
+use serde_json::json;
+use skep_api::conditions::reasons;
+use skep_api::config::run_config::{AuthzConfig, AuthzType, CedarOptions, ClaimMapping, HttpPdpOptions};
+use skep_api::kinds::MCPAuthzConfig;
+use skep_api::kinds::mcp_authz_config::MCPAuthzConfigSpec;
+use skep_api::names::finalizers;
+
+use super::{Complaint, ConfigKind};
+
+impl ConfigKind for MCPAuthzConfig {
+    const FINALIZER: &'static str = finalizers::MCP_AUTHZ_CONFIG;
+    const REASONS: (&'static str, &'static str) = (reasons::CONFIG_VALID, reasons::CONFIG_INVALID);
+
+    fn validate(&self) -> Result<(), Complaint> {
+        let document = document(&self.spec)?;
+        match document.authorizer() {
+            AuthzType::Cedar => {
+                let options = document.cedar().map_err(|misfit| format!("config.{misfit}"))?;
+                check_cedar(&options.unwrap_or_default())?;
+            }
+            AuthzType::Http => {
+                let options = document.http().map_err(|misfit| format!("config.{misfit}"))?;
+                check_http(&options.unwrap_or_default())?;
+            }
+            AuthzType::Other(_) => {}
+        }
+        Ok(())
+    }
+}
+
+/// The document that the data plane reads: the settings, below the key of their authorizer.
+pub(crate) fn document(spec: &MCPAuthzConfigSpec) -> Result<AuthzConfig, String> {
+    let key = match AuthzType::from(spec.type_.as_str()) {
+        AuthzType::Cedar => "cedar",
+        AuthzType::Http => "pdp",
+        AuthzType::Other(empty) if empty.is_empty() => return Err("type must not be empty".to_owned()),
+        AuthzType::Other(other) => {
+            return Err(format!(
+                "type {other:?} is not a known authorizer; use {} or {}",
+                AuthzType::Cedar,
+                AuthzType::Http
+            ));
+        }
+    };
+    let members = json!({"version": AuthzConfig::VERSION, "type": spec.type_, key: spec.config});
+    let serde_json::Value::Object(members) = members else { return Err("config must be an object".to_owned()) };
+    Ok(AuthzConfig(members))
+}
+
+fn check_cedar(options: &CedarOptions) -> Result<(), String> {
+    if options.policies.is_empty() {
+        return Err("config.policies must have at least one policy".to_owned());
+    }
+    Ok(())
+}
+
+fn check_http(options: &HttpPdpOptions) -> Result<(), String> {
+    let Some(endpoint) = &options.http else {
+        return Err("config.http must be set".to_owned());
+    };
+    if endpoint.url.is_empty() {
+        return Err("config.http.url must not be empty".to_owned());
+    }
+    match &options.claim_mapping {
+        ClaimMapping::Mpe | ClaimMapping::Standard => Ok(()),
+        ClaimMapping::Other(other) => {
+            Err(format!("config.claim_mapping {other:?} must be {} or {}", ClaimMapping::Mpe, ClaimMapping::Standard))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use skep_api::kinds::MCPAuthzConfig;
+
+    use crate::config::{ConfigKind as _, judge};
+
+    const PERMIT: &str = "permit(principal, action, resource);";
+
+    fn cedar(config: &Value) -> Value {
+        json!({"type": "cedarv1", "config": config})
+    }
+
+    fn http(config: &Value) -> Value {
+        json!({"type": "httpv1", "config": config})
+    }
+
+    #[test]
+    fn specs_are_judged() {
+        let endpoint = json!({"url": "https://pdp"});
+        judge::<MCPAuthzConfig>([
+            (cedar(&json!({"policies": [PERMIT]})), ""),
+            (cedar(&json!({"Policies": [PERMIT], "entities_json": "[]", "later": 1})), ""),
+            (json!({"type": "", "config": {}}), "type must not be empty"),
+            (json!({"type": "opa", "config": {}}), "type \"opa\" is not a known authorizer; use cedarv1 or httpv1"),
+            (cedar(&json!({})), "config.policies must have at least one policy"),
+            (cedar(&json!({"policies": []})), "config.policies must have at least one policy"),
+            (cedar(&json!({"policies": "one"})), "config.policies: expected a list, found a text"),
+            (http(&json!({"http": endpoint, "claim_mapping": "standard"})), ""),
+            (http(&json!({"http": endpoint, "claim_mapping": "mpe", "context": {"include_args": true}})), ""),
+            (http(&json!({})), "config.http must be set"),
+            (http(&json!({"http": {}, "claim_mapping": "mpe"})), "config.http.url must not be empty"),
+            (http(&json!({"http": endpoint})), "config.claim_mapping \"\" must be mpe or standard"),
+            (
+                http(&json!({"http": endpoint, "claim_mapping": "other"})),
+                "config.claim_mapping \"other\" must be mpe or standard",
+            ),
+        ]);
+    }
+
+    #[test]
+    fn an_object_without_a_spec_is_invalid() {
+        let object: MCPAuthzConfig = serde_json::from_value(json!({"metadata": {"name": "c"}})).unwrap();
+        assert_eq!(object.validate().unwrap_err().to_string(), "type must not be empty");
+    }
+}

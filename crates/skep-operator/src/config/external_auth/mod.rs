@@ -1,0 +1,102 @@
+//! What makes an MCPExternalAuthConfig valid.
+
+mod auth_server;
+mod aws_sts;
+mod on_behalf_of;
+mod trusted_issuers;
+mod upstreams;
+
+use std::sync::LazyLock;
+
+use skep_api::conditions::{Statement, reasons, types};
+use skep_api::kinds::MCPExternalAuthConfig;
+use skep_api::names::finalizers;
+
+use super::rules::Rules;
+use super::{Complaint, ConfigKind};
+
+static RULES: LazyLock<Rules> = LazyLock::new(Rules::of::<MCPExternalAuthConfig>);
+
+impl ConfigKind for MCPExternalAuthConfig {
+    const FINALIZER: &'static str = finalizers::MCP_EXTERNAL_AUTH_CONFIG;
+    const ADVICE: &'static [&'static str] = &[types::IDENTITY_SYNTHESIZED];
+
+    /// The rules of the schema see to it that the member of the type is there, and no other.
+    fn validate(&self) -> Result<(), Complaint> {
+        let spec = &self.spec;
+        RULES.check(spec)?;
+        if let Some(server) = &spec.embedded_auth_server {
+            auth_server::check(server)?;
+        }
+        if let Some(roles) = &spec.aws_sts {
+            aws_sts::check(roles)?;
+        }
+        if spec.upstream_inject.as_ref().is_some_and(|inject| inject.provider_name.is_empty()) {
+            return Err("upstreamInject.providerName must not be empty".to_owned().into());
+        }
+        if let Some(obo) = &spec.obo {
+            let refused = |message| Complaint::with_reason(message, reasons::INVALID_CONFIG);
+            on_behalf_of::check(obo).map_err(refused)?;
+        }
+        Ok(())
+    }
+
+    fn advice(&self) -> Vec<Statement> {
+        self.spec.embedded_auth_server.as_ref().map(auth_server::identity).into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::config::{complaint_about, judge};
+
+    /// One valid spec for each type.
+    fn examples() -> [(&'static str, Value); 8] {
+        let secret = json!({"name": "s", "key": "k"});
+        [
+            ("tokenExchange", json!({"tokenUrl": "https://t", "audience": "a"})),
+            ("headerInjection", json!({"headerName": "X", "valueSecretRef": secret})),
+            ("bearerToken", json!({"tokenSecretRef": secret})),
+            (
+                "embeddedAuthServer",
+                json!({"issuer": "https://i", "upstreamProviders": [
+                    {"name": "p", "type": "oidc", "oidcConfig": {"issuerUrl": "https://p", "clientId": "c"}}]}),
+            ),
+            ("awsSts", json!({"region": "eu-central-1", "fallbackRoleArn": "arn:aws:iam::123456789012:role/r"})),
+            ("upstreamInject", json!({"providerName": "p"})),
+            ("obo", json!({"authority": "https://a"})),
+            ("xaa", json!({"idpTokenUrl": "https://i", "targetTokenUrl": "https://t", "targetAudience": "a"})),
+        ]
+    }
+
+    #[test]
+    fn the_member_of_the_type_is_set_and_no_other() {
+        judge::<MCPExternalAuthConfig>([(json!({"type": "unauthenticated"}), "")]);
+        for (type_, settings) in examples() {
+            judge::<MCPExternalAuthConfig>([(json!({"type": type_, type_: settings}), "")]);
+            let rule = format!("{type_} configuration must be set if and only if type is '{type_}'");
+            assert_eq!(complaint_about::<MCPExternalAuthConfig>(&json!({"type": type_})), rule);
+            let besides = json!({"type": "unauthenticated", type_: settings});
+            let told = complaint_about::<MCPExternalAuthConfig>(&besides);
+            assert_eq!(told, format!("{rule}\nno configuration must be set when type is 'unauthenticated'"));
+        }
+    }
+
+    #[test]
+    fn an_object_without_a_spec_is_invalid() {
+        let object: MCPExternalAuthConfig = serde_json::from_value(json!({"metadata": {"name": "c"}})).unwrap();
+        assert!(object.validate().is_err());
+        assert_eq!(object.advice(), []);
+    }
+
+    #[test]
+    fn an_upstream_to_inject_is_named() {
+        judge::<MCPExternalAuthConfig>([(
+            json!({"type": "upstreamInject", "upstreamInject": {"providerName": ""}}),
+            "upstreamInject.providerName must not be empty",
+        )]);
+    }
+}

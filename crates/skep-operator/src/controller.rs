@@ -1,0 +1,71 @@
+//! The loop of a kind's controller: what it reconciles, what it may write, and what becomes of objects it cannot read.
+
+use std::fmt;
+use std::sync::Arc;
+
+use skep_api::conditions::{Name, Statement};
+use skep_control::{Key, Next, Observer, Queue, work};
+
+use crate::cluster::{Cluster, OwnKind, Seen};
+use crate::failure::Failure;
+use crate::write::Writer;
+
+/// The reason of an object that this version cannot read.
+const UNREADABLE: &str = "InvalidSpec";
+
+/// Brings the objects of one kind to their desired state, again and again, whatever woke it.
+pub trait Reconcile: Send + Sync + 'static {
+    type Kind: OwnKind;
+
+    /// The condition that tells whether all is well.
+    const VERDICT: &'static str;
+
+    /// One pass. What only a person can heal is written into the object's status and is a success.
+    fn reconcile(
+        &self,
+        object: &Self::Kind,
+        writer: &Writer<Self::Kind>,
+    ) -> impl Future<Output = Result<Next, Failure>> + Send;
+}
+
+/// How many objects of a kind are worked on at a time.
+#[derive(Clone, Copy, Debug)]
+pub struct Concurrency(pub usize);
+
+/// Works for ever. This is the only place where a [`Writer`] comes into being.
+pub async fn run<R: Reconcile>(
+    reconciler: &R,
+    cluster: &Arc<Cluster>,
+    queue: &Queue<Key>,
+    Concurrency(concurrency): Concurrency,
+    observer: &impl Observer,
+) {
+    let cache = R::Kind::cache(cluster);
+    let writer = Writer::new(cluster.client.clone(), cache.clone());
+    let name = <R::Kind as skep_api::kind::Kind>::DEFINITION.kind;
+    let pass = async |key: Key| {
+        let Some(seen) = cache.get(&key) else { return Ok(Next::Rest) };
+        match seen.as_ref() {
+            Seen::Read(object) => reconciler.reconcile(object, &writer).await,
+            // Nothing of the spec is needed to let an object go.
+            Seen::Unreadable(object) if object.metadata.deletion_timestamp.is_some() => {
+                reconciler.reconcile(&object.without_spec()?, &writer).await
+            }
+            Seen::Unreadable(object) => {
+                let message = format!(
+                    "{name} {key} cannot be read: {}; correct the spec, or upgrade Skep if a newer version wrote it",
+                    object.cause
+                );
+                writer.condition(object, Statement::fails(R::VERDICT, Name::Borrowed(UNREADABLE), message)).await?;
+                Ok(Next::Rest)
+            }
+        }
+    };
+    work(name, queue, concurrency, observer, pass).await;
+}
+
+impl fmt::Display for Concurrency {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}

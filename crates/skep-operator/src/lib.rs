@@ -1,0 +1,26 @@
+//! The operator: custom resources become Deployments, Services and configuration, and report how they fare.
+//!
+//! A controller is a function from what is observed to what is desired. It reads from watched copies, writes through
+//! [`write`] alone, and at rest writes nothing.
+
+pub mod cluster;
+pub mod config;
+pub mod controller;
+pub mod election;
+pub mod events;
+mod failure;
+pub mod health;
+mod id;
+pub mod manifests;
+pub mod mcp_remote_proxy;
+pub mod mcp_server;
+pub mod metrics;
+pub mod openshift;
+pub mod operator;
+pub mod proxy;
+pub mod settings;
+mod time;
+pub mod write;
+
+pub use failure::Failure;
+pub use id::ObjectId;

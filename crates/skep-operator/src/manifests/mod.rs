@@ -1,0 +1,175 @@
+//! What has to be in a cluster for the operator to run there, besides the CRDs.
+
+pub mod rules;
+
+use serde_json::{Value, json};
+use skep_api::names::env;
+use skep_api::names::operator::{
+    CONTAINER, DEFAULT_NAMESPACE, LEADER_ELECTION_ROLE, LEADER_ELECTION_ROLE_BINDING, MANAGER_ROLE,
+    MANAGER_ROLE_BINDING, NAME,
+};
+
+use rules::Rule;
+
+/// The image that the manifests name; `kustomize edit set image` puts another in its place.
+pub const IMAGE: &str = "skep";
+/// The role of what Skep needs beyond the manager role, and its binding.
+const EXTRA_ROLE: &str = "toolhive-operator-extra-role";
+const EXTRA_ROLE_BINDING: &str = "toolhive-operator-extra-rolebinding";
+
+const RBAC: &str = "rbac.authorization.k8s.io/v1";
+const METRICS_PORT: u16 = 8080;
+const HEALTH_PORT: u16 = 8081;
+
+/// The manifests, by the name of their file.
+pub fn files(version: &str) -> Vec<(&'static str, Vec<Value>)> {
+    vec![
+        (
+            "namespace.yaml",
+            vec![json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": DEFAULT_NAMESPACE}})],
+        ),
+        ("service-account.yaml", vec![service_account()]),
+        ("manager-role.yaml", vec![cluster_role(MANAGER_ROLE, rules::MANAGER)]),
+        ("manager-role-binding.yaml", vec![cluster_binding(MANAGER_ROLE_BINDING, MANAGER_ROLE)]),
+        (
+            "extra-role.yaml",
+            vec![cluster_role(EXTRA_ROLE, rules::EXTRA), cluster_binding(EXTRA_ROLE_BINDING, EXTRA_ROLE)],
+        ),
+        ("leader-election.yaml", leader_election()),
+        ("deployment.yaml", vec![deployment(version)]),
+        ("network-policy.yaml", vec![network_policy()]),
+    ]
+}
+
+/// What `kubectl apply -k` reads: all of these files.
+pub fn kustomization(resources: &[String], version: &str) -> Value {
+    json!({
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": resources,
+        "images": [{"name": IMAGE, "newTag": version}],
+    })
+}
+
+fn labels() -> Value {
+    json!({"app.kubernetes.io/name": NAME, "app.kubernetes.io/part-of": NAME})
+}
+
+fn selector() -> Value {
+    json!({"app.kubernetes.io/name": NAME, "app.kubernetes.io/instance": NAME, "app.kubernetes.io/part-of": NAME})
+}
+
+fn service_account() -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": NAME, "namespace": DEFAULT_NAMESPACE, "labels": labels()},
+        "automountServiceAccountToken": true,
+    })
+}
+
+/// A role for the whole cluster.
+pub fn cluster_role(name: &str, rules: &[Rule]) -> Value {
+    let rules: Vec<Value> = rules.iter().map(Rule::document).collect();
+    json!({"apiVersion": RBAC, "kind": "ClusterRole", "metadata": {"name": name, "labels": labels()}, "rules": rules})
+}
+
+fn cluster_binding(name: &str, role: &str) -> Value {
+    json!({
+        "apiVersion": RBAC,
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": name, "labels": labels()},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+        "subjects": subjects(),
+    })
+}
+
+fn subjects() -> Value {
+    json!([{"kind": "ServiceAccount", "name": NAME, "namespace": DEFAULT_NAMESPACE}])
+}
+
+fn leader_election() -> Vec<Value> {
+    let rules: Vec<Value> = rules::LEADER_ELECTION.iter().map(Rule::document).collect();
+    let metadata = |name: &str| json!({"name": name, "namespace": DEFAULT_NAMESPACE, "labels": labels()});
+    vec![
+        json!({"apiVersion": RBAC, "kind": "Role", "metadata": metadata(LEADER_ELECTION_ROLE), "rules": rules}),
+        json!({
+            "apiVersion": RBAC,
+            "kind": "RoleBinding",
+            "metadata": metadata(LEADER_ELECTION_ROLE_BINDING),
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": LEADER_ELECTION_ROLE},
+            "subjects": subjects(),
+        }),
+    ]
+}
+
+fn deployment(version: &str) -> Value {
+    let probe = |path: &str, initial: u32, period: u32| json!({"httpGet": {"path": path, "port": "health"}, "initialDelaySeconds": initial, "periodSeconds": period});
+    let container = json!({
+        "name": CONTAINER,
+        "image": format!("{IMAGE}:{version}"),
+        "args": ["operator", "--leader-elect"],
+        "ports": [
+            {"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"},
+            {"name": "health", "containerPort": HEALTH_PORT, "protocol": "TCP"},
+        ],
+        "env": [
+            {"name": env::operator::UNSTRUCTURED_LOGS, "value": "false"},
+            {"name": env::operator::POD_NAMESPACE,
+                "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}},
+        ],
+        "livenessProbe": probe("/healthz", 15, 20),
+        "readinessProbe": probe("/readyz", 5, 10),
+        "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}, "limits": {"cpu": "500m", "memory": "128Mi"}},
+        "securityContext": {
+            "allowPrivilegeEscalation": false,
+            "readOnlyRootFilesystem": true,
+            "runAsNonRoot": true,
+            "runAsUser": 1000,
+            "capabilities": {"drop": ["ALL"]},
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+    });
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": NAME, "namespace": DEFAULT_NAMESPACE, "labels": labels()},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": selector()},
+            "template": {
+                "metadata": {"labels": selector()},
+                "spec": {
+                    "serviceAccountName": NAME,
+                    "terminationGracePeriodSeconds": 10,
+                    "securityContext": {"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}},
+                    "containers": [container],
+                },
+            },
+        },
+    })
+}
+
+/// Anybody may ask how the operator fares; it talks to the API server and to the name server, and to nobody else.
+fn network_policy() -> Value {
+    json!({
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {"name": NAME, "namespace": DEFAULT_NAMESPACE, "labels": labels()},
+        "spec": {
+            "podSelector": {"matchLabels": selector()},
+            "policyTypes": ["Ingress", "Egress"],
+            "ingress": [{"ports": [
+                {"protocol": "TCP", "port": METRICS_PORT},
+                {"protocol": "TCP", "port": HEALTH_PORT},
+            ]}],
+            // API servers listen on 443 or, behind their Service, on 6443.
+            "egress": [{"ports": [
+                {"protocol": "TCP", "port": 443},
+                {"protocol": "TCP", "port": 6443},
+                {"protocol": "UDP", "port": 53},
+                {"protocol": "TCP", "port": 53},
+            ]}],
+        },
+    })
+}

@@ -1,0 +1,84 @@
+//! What is wrong with the spec of an MCPRemoteProxy, and with what it names.
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::Api;
+use skep_api::conditions::reasons;
+use skep_api::kinds::{MCPExternalAuthConfig, MCPRemoteProxy};
+use skep_control::Key;
+
+use super::address;
+use crate::cluster::{Cluster, Seen};
+use crate::failure::Failure;
+use crate::proxy::Proxied as _;
+use crate::proxy::gather::{self, Lacking};
+
+/// Something that only a person can correct.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wrong {
+    /// The reason of the condition and of the event.
+    pub reason: &'static str,
+    pub text: String,
+    /// Whether a change of what is wrong is noticed.
+    pub is_watched: bool,
+}
+
+/// The first thing that is wrong, in the order of the contract.
+pub async fn validate(cluster: &Cluster, proxy: &MCPRemoteProxy) -> Result<Result<(), Wrong>, Failure> {
+    if let Err(wrong) = external_auth(cluster, proxy).and_then(|()| own(proxy)) {
+        return Ok(Err(wrong));
+    }
+    if let Some(wrong) = policies(cluster, proxy).await? {
+        return Ok(Err(wrong));
+    }
+    Ok(header_secrets(cluster, proxy).await?.map_or(Ok(()), Err))
+}
+
+fn external_auth(cluster: &Cluster, proxy: &MCPRemoteProxy) -> Result<(), Wrong> {
+    let common = proxy.common();
+    let Some(name) = common.external_auth_config_ref else { return Ok(()) };
+    let cause = match cluster.get::<MCPExternalAuthConfig>(&Key::new(common.namespace, name)).as_deref() {
+        Some(Seen::Read(_)) => return Ok(()),
+        Some(Seen::Unreadable(object)) => format!("it cannot be read: {}", object.cause),
+        None => format!("it does not exist in namespace {}", common.namespace),
+    };
+    let text = format!("failed to validate external auth config: failed to get MCPExternalAuthConfig {name}: {cause}");
+    Err(Wrong { reason: reasons::EXTERNAL_AUTH_CONFIG_FETCH_ERROR, text, is_watched: true })
+}
+
+fn own(proxy: &MCPRemoteProxy) -> Result<(), Wrong> {
+    let spec = &proxy.spec;
+    address::check(&spec.remote_url, spec.allow_private_endpoint).map_err(|text| Wrong {
+        reason: reasons::REMOTE_URL_INVALID,
+        text,
+        is_watched: true,
+    })
+}
+
+async fn policies(cluster: &Cluster, proxy: &MCPRemoteProxy) -> Result<Option<Wrong>, Failure> {
+    let common = proxy.common();
+    match gather::document_of(&cluster.client, common).await {
+        Ok(_) => Ok(None),
+        Err(Lacking::Failure(failure)) => Err(failure),
+        Err(Lacking::Content(text)) => {
+            let is_missing = text.contains("not found in namespace");
+            let reason =
+                if is_missing { reasons::AUTHZ_CONFIG_MAP_NOT_FOUND } else { reasons::AUTHZ_CONFIG_MAP_INVALID };
+            Ok(Some(Wrong { reason, text, is_watched: true }))
+        }
+    }
+}
+
+async fn header_secrets(cluster: &Cluster, proxy: &MCPRemoteProxy) -> Result<Option<Wrong>, Failure> {
+    let namespace = proxy.common().namespace;
+    let secrets: Api<Secret> = Api::namespaced(cluster.client.clone(), namespace);
+    let headers = proxy.spec.header_forward.iter().flat_map(|forward| &forward.add_headers_from_secret);
+    for header in headers {
+        let (secret, name) = (&header.value_secret_ref.name, &header.header_name);
+        if secrets.get_opt(secret).await?.is_none() {
+            let text =
+                format!("secret \"{secret}\" referenced for header \"{name}\" not found in namespace \"{namespace}\"");
+            return Ok(Some(Wrong { reason: reasons::HEADER_SECRET_NOT_FOUND, text, is_watched: false }));
+        }
+    }
+    Ok(None)
+}

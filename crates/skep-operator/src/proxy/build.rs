@@ -1,0 +1,148 @@
+//! One attempt to bring everything that belongs to a workload to its desired state.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use skep_api::conditions::{Statement, reasons, types};
+use skep_control::Next;
+
+use super::gather::{Lacking, gather};
+use super::names::check_names;
+use super::pod::parse_pod_template;
+use super::report::Report;
+use super::resolve::{Hashes, Unusable, resolve};
+use super::run_config::{AuthServerReference, BuildError};
+use super::write::{Cause, Unfinished, write};
+use super::{Inputs, Proxied, Resolved, Target};
+use crate::cluster::Cluster;
+use crate::failure::Failure;
+use crate::settings::ProxySettings;
+use crate::write::ApplyError;
+
+/// How soon something that is not watched is looked for again.
+const RECHECK: Duration = Duration::from_secs(30);
+
+/// Why an attempt ended before everything was in place.
+#[derive(Debug)]
+pub enum Stop {
+    /// The status tells it; what is to be done about it comes along.
+    Told(Incomplete, Result<Next, Failure>),
+    /// Nothing is wrong with the object: the attempt is repeated.
+    Interrupted(Failure),
+    /// Something is about to change, and wakes the controller when it has. There is nothing to tell.
+    Wait,
+}
+
+/// Why a workload is not complete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Incomplete {
+    /// Whether there is nothing wrong, only not yet right.
+    pub is_pending: bool,
+    pub reason: &'static str,
+    /// What the condition `Ready` says.
+    pub text: String,
+    /// What `status.message` says; unset leaves it as it was.
+    pub message: Option<String>,
+}
+
+impl Stop {
+    /// A person has to correct something. `next` says whether that is noticed or has to be looked for.
+    pub fn told(reason: &'static str, text: String, next: Next) -> Self {
+        Self::Told(Incomplete::failed(reason, text), Ok(next))
+    }
+
+    /// As [`Stop::told`], about something that is not watched.
+    pub fn told_now_and_then(text: String) -> Self {
+        Self::told(reasons::NOT_READY, text, Next::After(RECHECK))
+    }
+}
+
+impl Incomplete {
+    fn failed(reason: &'static str, text: String) -> Self {
+        Self { is_pending: false, reason, message: Some(text.clone()), text }
+    }
+}
+
+/// Makes the objects of a workload what they should be.
+pub async fn build<O: Proxied>(
+    cluster: &Arc<Cluster>,
+    settings: &ProxySettings,
+    owner: &O,
+    hashes: &mut Hashes,
+    report: &mut Report,
+) -> Result<(), Stop> {
+    let (common, target) = (owner.common(), owner.target());
+    let nothing = Resolved::default();
+    let inputs = Inputs { common, target, resolved: &nothing, settings };
+    check_names(&inputs).map_err(|text| Stop::told(reasons::NAME_RESERVED, text, Next::Rest))?;
+    pod_template(&inputs, report)?;
+    let mut resolved = resolve(cluster, common, target, hashes, report).map_err(unusable)?;
+    let kind = O::DEFINITION.kind;
+    let gathered = gather(&cluster.client, common, &mut resolved, report).await;
+    gathered.map_err(|lacking| match lacking {
+        Lacking::Failure(failure) => Stop::Interrupted(failure),
+        Lacking::Content(text) => {
+            let doing = "Failed to build configuration: failed to create RunConfig from";
+            Stop::told_now_and_then(format!("{doing} {kind}: {text}"))
+        }
+    })?;
+    let written = write(cluster, owner, &Inputs { resolved: &resolved, ..inputs }).await;
+    written.map_err(|unfinished| unwritten(unfinished, report))
+}
+
+/// Whether the pod template can be read.
+fn pod_template(inputs: &Inputs<'_>, report: &mut Report) -> Result<(), Stop> {
+    let (template, reason) = match inputs.target {
+        Target::Server(spec) => (&spec.pod_template_spec, reasons::NOT_READY),
+        Target::Remote(spec) => (&spec.pod_template_spec, reasons::DEPLOYMENT_NOT_READY),
+    };
+    if template.is_none() {
+        return Ok(());
+    }
+    let type_ = types::POD_TEMPLATE_VALID;
+    match parse_pod_template(inputs) {
+        Ok(_) => {
+            report.say(Statement::holds(type_, reasons::VALID_POD_TEMPLATE_SPEC, "PodTemplateSpec is valid"));
+            Ok(())
+        }
+        Err(cause) => {
+            let text = format!("Failed to parse PodTemplateSpec: {cause}. Deployment blocked until fixed.");
+            report.say(Statement::fails(type_, reasons::INVALID_POD_TEMPLATE_SPEC, text));
+            Err(Stop::told(reason, format!("Invalid PodTemplateSpec: {cause}"), Next::Rest))
+        }
+    }
+}
+
+fn unusable(unusable: Unusable) -> Stop {
+    let (text, is_pending) = match unusable {
+        Unusable::Wrong(text) => (text, false),
+        Unusable::Early(text) => (text, true),
+        Unusable::Changing => return Stop::Wait,
+    };
+    let incomplete = Incomplete { is_pending, reason: reasons::NOT_READY, text, message: None };
+    Stop::Told(incomplete, Ok(Next::Rest))
+}
+
+fn unwritten(unfinished: Unfinished, report: &mut Report) -> Stop {
+    let text = unfinished.to_string();
+    match unfinished.cause {
+        Cause::Apply(ApplyError::Failure(failure)) if !failure.is_final() => Stop::Interrupted(failure),
+        Cause::Apply(ApplyError::Failure(failure)) => {
+            Stop::Told(Incomplete::failed(reasons::NOT_READY, text), Err(failure))
+        }
+        Cause::Apply(ApplyError::NotOurs { .. }) | Cause::Secret(_) => Stop::told_now_and_then(text),
+        Cause::Build(BuildError::EmbeddedAuthServer { reference, violation }) => {
+            let (type_, reason) = match reference {
+                AuthServerReference::AuthServerRef => {
+                    (types::AUTH_SERVER_REF_VALIDATED, reasons::AUTH_SERVER_REF_INVALID_CONFIG)
+                }
+                AuthServerReference::ExternalAuthConfigRef => {
+                    (types::EXTERNAL_AUTH_CONFIG_VALIDATED, reasons::INVALID_CONFIG)
+                }
+            };
+            report.say(Statement::fails(type_, reason, violation));
+            Stop::told(reasons::NOT_READY, text, Next::Rest)
+        }
+        Cause::Build(_) | Cause::Pod(_) => Stop::told(reasons::NOT_READY, text, Next::Rest),
+    }
+}

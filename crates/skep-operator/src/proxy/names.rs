@@ -1,0 +1,132 @@
+//! What the objects of a proxy are called, and whether they can be called that.
+
+use std::collections::BTreeSet;
+
+use skep_api::kind::Kind as _;
+use skep_api::kinds::mcp_server::MCPServerSpec;
+use skep_api::kinds::transport::ServerTransport;
+use skep_api::kinds::{MCPRemoteProxy, MCPServer};
+use skep_api::names::labels::{self, Labels};
+use skep_api::names::{LABEL_LIMIT, mcp_remote_proxy, mcp_server};
+
+use super::pod::volumes;
+use super::{Inputs, Target};
+
+/// What the controllers of Kubernetes append to the name of a StatefulSet for a label: a hyphen and a hash.
+const REVISION_SUFFIX: usize = 11;
+
+impl Inputs<'_> {
+    /// The kind of the workload.
+    pub(super) fn kind(&self) -> &'static str {
+        match self.target {
+            Target::Server(_) => MCPServer::DEFINITION.kind,
+            Target::Remote(_) => MCPRemoteProxy::DEFINITION.kind,
+        }
+    }
+
+    /// Base labels and selector. Nobody else's pods carry all of them.
+    pub(super) fn labels(&self) -> Labels {
+        match self.target {
+            Target::Server(_) => labels::mcp_server(self.common.name),
+            Target::Remote(_) => labels::mcp_remote_proxy(self.common.name),
+        }
+    }
+
+    pub(super) fn service_name(&self) -> String {
+        match self.target {
+            Target::Server(_) => mcp_server::proxy_service(self.common.name),
+            Target::Remote(_) => mcp_remote_proxy::proxy_service(self.common.name),
+        }
+    }
+
+    /// ServiceAccount, Role and RoleBinding that are made for the proxy.
+    pub(super) fn account_name(&self) -> String {
+        match self.target {
+            Target::Server(_) => mcp_server::proxy_runner(self.common.name),
+            Target::Remote(_) => mcp_remote_proxy::proxy_runner(self.common.name),
+        }
+    }
+}
+
+/// Whether everything that is named after the workload, and every volume, can have its name. The text says what to do.
+pub fn check_names(inputs: &Inputs<'_>) -> Result<(), String> {
+    let (kind, name) = (inputs.kind(), inputs.common.name);
+    if matches!(inputs.target, Target::Server(_)) && mcp_server::is_reserved(name) {
+        return Err(format!(
+            "{kind} name \"{name}\" is reserved: the selector app={name} of its StatefulSet would match the proxies of \
+             other objects; create it again under another name"
+        ));
+    }
+    if name.contains('.') {
+        return Err(format!(
+            "{kind} name \"{name}\" has a dot, which its Service {} cannot have; create it again under a name without \
+             dots",
+            inputs.service_name()
+        ));
+    }
+    let (what, added) = longest(inputs);
+    let limit = LABEL_LIMIT - added;
+    if name.len() > limit {
+        return Err(format!(
+            "{kind} name \"{name}\" has {} characters, and its {what} leaves room for {limit}; create it again under a \
+             shorter name",
+            name.len()
+        ));
+    }
+    match inputs.target {
+        Target::Server(spec) => check_volumes(inputs, spec),
+        Target::Remote(_) => Ok(()),
+    }
+}
+
+/// What adds most to the name, of all that has to fit into 63 characters, and how much.
+fn longest(inputs: &Inputs<'_>) -> (&'static str, usize) {
+    let added = |child: String| child.len() - inputs.common.name.len();
+    match inputs.target {
+        Target::Server(spec) if spec.transport != ServerTransport::Stdio => {
+            ("headless Service", added(mcp_server::backend_headless_service(inputs.common.name)))
+        }
+        Target::Server(_) => ("StatefulSet", REVISION_SUFFIX),
+        Target::Remote(_) => ("Service", added(inputs.service_name())),
+    }
+}
+
+/// A volume of the user must not have the name or the place of another one.
+fn check_volumes(inputs: &Inputs<'_>, spec: &MCPServerSpec) -> Result<(), String> {
+    let mounted = volumes::mounted(inputs);
+    let is_theirs = |name: &str| spec.volumes.iter().any(|volume| volume.name == name);
+    let others = mounted.iter().filter(|mounted| !is_theirs(&mounted.volume.name));
+    let mut paths: BTreeSet<&str> = others.map(|mounted| mounted.mount.mount_path.as_str()).collect();
+    for (index, volume) in spec.volumes.iter().enumerate() {
+        let field = format!("spec.volumes[{index}]");
+        if !is_label(&volume.name) {
+            return Err(format!(
+                "{field}.name \"{}\" is no name for a volume; use at most {LABEL_LIMIT} lower case letters, digits and \
+                 hyphens, with a letter or digit at both ends",
+                volume.name
+            ));
+        }
+        if mounted.iter().filter(|mounted| mounted.volume.name == volume.name).count() > 1 {
+            return Err(format!(
+                "{field}.name \"{}\" is the name of a volume of the proxy; choose another",
+                volume.name
+            ));
+        }
+        if !paths.insert(&volume.mount_path) {
+            return Err(format!(
+                "{field}.mountPath \"{}\" is where another volume is mounted; choose another",
+                volume.mount_path
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn is_label(text: &str) -> bool {
+    let is_inner = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+    !text.is_empty()
+        && text.len() <= LABEL_LIMIT
+        && text.chars().all(is_inner)
+        && !text.starts_with('-')
+        && !text.ends_with('-')
+}

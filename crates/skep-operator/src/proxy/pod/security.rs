@@ -1,0 +1,41 @@
+//! As whom the proxy runs, and what it may not do.
+
+use k8s_openapi::api::core::v1::{Capabilities, PodSecurityContext, SeccompProfile, SecurityContext};
+
+/// User and group of the proxy, where the platform does not choose them.
+const PROXY_USER: i64 = 1000;
+
+pub(super) fn pod(openshift: bool) -> PodSecurityContext {
+    let user = user(openshift);
+    PodSecurityContext {
+        run_as_non_root: Some(true),
+        run_as_user: user,
+        run_as_group: user,
+        fs_group: user,
+        seccomp_profile: Some(seccomp()),
+        ..PodSecurityContext::default()
+    }
+}
+
+pub(super) fn container(openshift: bool) -> SecurityContext {
+    let user = user(openshift);
+    SecurityContext {
+        privileged: Some(false),
+        run_as_non_root: Some(true),
+        run_as_user: user,
+        run_as_group: user,
+        allow_privilege_escalation: Some(false),
+        read_only_root_filesystem: Some(true),
+        seccomp_profile: Some(seccomp()),
+        capabilities: Some(Capabilities { drop: Some(vec!["ALL".to_owned()]), add: None }),
+        ..SecurityContext::default()
+    }
+}
+
+fn user(openshift: bool) -> Option<i64> {
+    (!openshift).then_some(PROXY_USER)
+}
+
+fn seccomp() -> SeccompProfile {
+    SeccompProfile { type_: "RuntimeDefault".to_owned(), localhost_profile: None }
+}

@@ -1,0 +1,131 @@
+//! Whether a proxy can run with a document. Found here, a mistake is told in the status; found later, pods crash.
+
+use skep_api::config::run_config::{ProxyMode, RunConfig, Transport};
+
+use crate::proxy::Target;
+
+const PORTS: std::ops::RangeInclusive<i32> = 1..=65535;
+const LINE_BREAKS: [char; 2] = ['\r', '\n'];
+
+/// What is wrong with the document, by the names that its author knows.
+pub(super) fn check(target: Target<'_>, config: &RunConfig) -> Result<(), String> {
+    required("name", &config.name)?;
+    check_transport(config)?;
+    check_port("proxyPort", config.port)?;
+    if config.host.contains(char::is_whitespace) {
+        return Err(format!("host {:?} must not contain spaces", config.host));
+    }
+    match target {
+        Target::Server(_) => check_server(config)?,
+        Target::Remote(_) => check_remote(config)?,
+    }
+    check_tools(config)?;
+    check_sessions(config)
+}
+
+fn check_server(config: &RunConfig) -> Result<(), String> {
+    required("image", &config.image)?;
+    if config.transport != Transport::Stdio {
+        check_port("mcpPort", config.target_port)?;
+    }
+    for (name, value) in &config.env_vars {
+        if name.is_empty() || name.contains('=') || name.contains(LINE_BREAKS) {
+            return Err(format!("env: the name {name:?} must not be empty and must not contain = or line breaks"));
+        }
+        if value.expose().contains(LINE_BREAKS) {
+            return Err(format!("env: the value of {name} must not contain line breaks"));
+        }
+    }
+    config.volumes.iter().try_for_each(|volume| check_volume(volume))
+}
+
+fn check_remote(config: &RunConfig) -> Result<(), String> {
+    required("remoteUrl", &config.remote_url)?;
+    if config.transport == Transport::Stdio {
+        return Err("transport must be sse or streamable-http for a remote server".to_owned());
+    }
+    Ok(())
+}
+
+fn required(field: &str, value: &str) -> Result<(), String> {
+    if value.is_empty() { Err(format!("{field} is required")) } else { Ok(()) }
+}
+
+fn check_transport(config: &RunConfig) -> Result<(), String> {
+    let mode = &config.proxy_mode;
+    match (&config.transport, mode) {
+        (Transport::Stdio, ProxyMode::Sse | ProxyMode::StreamableHttp)
+        | (Transport::Sse, ProxyMode::Sse)
+        | (Transport::StreamableHttp, ProxyMode::StreamableHttp) => Ok(()),
+        (Transport::Other(text), _) if text.is_empty() => Err("transport is required".to_owned()),
+        (Transport::Other(text), _) => Err(format!("transport {text:?} is not one of stdio, sse and streamable-http")),
+        (Transport::Stdio, ProxyMode::Other(_)) => {
+            Err(format!("proxyMode {:?} is not one of sse and streamable-http", mode.as_str()))
+        }
+        (transport, _) => Err(format!("proxyMode {:?} must be {transport} for transport {transport}", mode.as_str())),
+    }
+}
+
+fn check_port(field: &str, port: i32) -> Result<(), String> {
+    if PORTS.contains(&port) {
+        return Ok(());
+    }
+    Err(format!("{field} {port} is not between {} and {}", PORTS.start(), PORTS.end()))
+}
+
+fn check_volume(volume: &str) -> Result<(), String> {
+    let parts: Vec<&str> = volume.split(':').collect();
+    match parts.as_slice() {
+        [host, mount] | [host, mount, "ro"] if !host.is_empty() && !mount.is_empty() => Ok(()),
+        _ => Err(format!(
+            "volumes: {volume:?} must read host:mount or host:mount:ro; a path cannot be empty or contain a colon"
+        )),
+    }
+}
+
+fn check_tools(config: &RunConfig) -> Result<(), String> {
+    for tool in &config.tools_filter {
+        if tool.is_empty() || tool.contains(',') || tool.contains(LINE_BREAKS) {
+            return Err(format!(
+                "toolsFilter: the name {tool:?} must not be empty and must not contain commas or line breaks"
+            ));
+        }
+    }
+    if config.tools_override.contains_key("") {
+        return Err("toolsOverride: the name of a tool must not be empty".to_owned());
+    }
+    Ok(())
+}
+
+/// The proxy refuses a prefix that would run into the keys.
+fn check_sessions(config: &RunConfig) -> Result<(), String> {
+    let redis = config.scaling_config.as_ref().and_then(|scaling| scaling.session_redis.as_ref());
+    match redis.map(|redis| redis.key_prefix.as_str()) {
+        Some(prefix) if !prefix.is_empty() && !prefix.ends_with(':') => {
+            Err(format!("sessionStorage.keyPrefix {prefix:?} must end with a colon"))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mode_of_the_proxy_goes_with_the_transport() {
+        for (transport, mode, complaint) in [
+            ("stdio", "sse", ""),
+            ("stdio", "streamable-http", ""),
+            ("stdio", "stdio", "proxyMode \"stdio\" is not one of sse and streamable-http"),
+            ("sse", "sse", ""),
+            ("sse", "streamable-http", "proxyMode \"streamable-http\" must be sse for transport sse"),
+            ("streamable-http", "", "proxyMode \"\" must be streamable-http for transport streamable-http"),
+            ("", "sse", "transport is required"),
+            ("inspector", "sse", "transport \"inspector\" is not one of stdio, sse and streamable-http"),
+        ] {
+            let config = RunConfig { transport: transport.into(), proxy_mode: mode.into(), ..RunConfig::default() };
+            assert_eq!(check_transport(&config).err().unwrap_or_default(), complaint, "{transport} {mode}");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The objects of a workload, written in the order in which they need each other.
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::ServiceAccount;
+use skep_api::kinds::transport::ServerTransport;
+use skep_control::Key;
+
+use super::gather::{HasKey, has_key};
+use super::run_config::{self, BuildError};
+use super::{Inputs, Proxied, Target, pod, rbac, service};
+use crate::cluster::{ChildKind, Cluster};
+use crate::failure::Failure;
+use crate::write::{ApplyError, apply};
+
+/// A step that did not succeed, and why.
+#[derive(Debug, thiserror::Error)]
+#[error("{} {cause}", step.words())]
+pub struct Unfinished {
+    pub step: Step,
+    pub cause: Cause,
+}
+
+/// What was being done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    Rights,
+    Policies,
+    Configuration,
+    Deployment,
+    Service,
+}
+
+impl Step {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Rights => "Failed to ensure RBAC resources:",
+            Self::Policies => "Failed to ensure authorization ConfigMap:",
+            Self::Configuration => "Failed to build configuration:",
+            Self::Deployment => "Failed to build Deployment:",
+            Self::Service => "Failed to ensure Service:",
+        }
+    }
+}
+
+/// Why it did not succeed.
+#[derive(Debug, thiserror::Error)]
+pub enum Cause {
+    /// The spec cannot be turned into a configuration.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    #[error(transparent)]
+    Pod(#[from] pod::PodError),
+    /// A Secret or one of its keys does not exist.
+    #[error("{0}")]
+    Secret(BuildError),
+    #[error(transparent)]
+    Apply(#[from] ApplyError),
+}
+
+impl Step {
+    fn failed(self, cause: impl Into<Cause>) -> Unfinished {
+        Unfinished { step: self, cause: cause.into() }
+    }
+}
+
+/// Brings every object of a workload to its desired state.
+pub async fn write<O: Proxied>(cluster: &Cluster, owner: &O, inputs: &Inputs<'_>) -> Result<(), Unfinished> {
+    rights(cluster, owner, inputs).await.map_err(|cause| Step::Rights.failed(cause))?;
+    if let Some(policies) = run_config::inline_authz(inputs) {
+        apply(cluster, owner, &policies).await.map_err(|cause| Step::Policies.failed(cause))?;
+    }
+    let checksum = configuration(cluster, owner, inputs).await.map_err(|cause| Step::Configuration.failed(cause))?;
+    let mut deployment = pod::deployment(inputs, &checksum).map_err(|cause| Step::Deployment.failed(cause))?;
+    hold_back(cluster, inputs, &mut deployment);
+    apply(cluster, owner, &deployment).await.map_err(|cause| Step::Deployment.failed(cause))?;
+    apply(cluster, owner, &service::service(inputs)).await.map_err(|cause| Step::Service.failed(cause))?;
+    Ok(())
+}
+
+async fn rights<O: Proxied>(cluster: &Cluster, owner: &O, inputs: &Inputs<'_>) -> Result<(), ApplyError> {
+    for account in rbac::service_accounts(inputs) {
+        apply::<O, ServiceAccount>(cluster, owner, &account).await?;
+    }
+    if let Some(role) = rbac::role(inputs) {
+        apply(cluster, owner, &role).await?;
+    }
+    if let Some(binding) = rbac::role_binding(inputs) {
+        apply(cluster, owner, &binding).await?;
+    }
+    Ok(())
+}
+
+/// Writes the RunConfig and returns its checksum.
+async fn configuration<O: Proxied>(cluster: &Cluster, owner: &O, inputs: &Inputs<'_>) -> Result<String, Cause> {
+    for needed in run_config::needed_secrets(inputs) {
+        let found = has_key(&cluster.client, inputs.common.namespace, &needed.name, &needed.key).await;
+        match found.map_err(|error| ApplyError::from(Failure::from(error)))? {
+            HasKey::Yes => {}
+            HasKey::NoKey => return Err(Cause::Secret(needed.lacks_key(inputs))),
+            HasKey::NoSecret => return Err(Cause::Secret(needed.unreadable(inputs, "it does not exist"))),
+        }
+    }
+    let document = run_config::build(inputs)?;
+    let config_map = run_config::config_map(inputs, &document);
+    apply(cluster, owner, &config_map).await?;
+    Ok(run_config::checksum(&config_map).to_owned())
+}
+
+/// A stdio server has one proxy, also when somebody scaled the Deployment.
+fn hold_back(cluster: &Cluster, inputs: &Inputs<'_>, deployment: &mut Deployment) {
+    let Target::Server(spec) = inputs.target else { return };
+    let Some(desired) = deployment.spec.as_mut().filter(|_| spec.transport == ServerTransport::Stdio) else { return };
+    let key = Key::new(inputs.common.namespace, deployment.metadata.name.clone().unwrap_or_default());
+    let live = Deployment::cache(cluster).get(&key).and_then(|found| found.body()).unwrap_or_default();
+    if desired.replicas.is_none() && live["spec"]["replicas"].as_i64().is_some_and(|replicas| replicas > 1) {
+        desired.replicas = Some(1);
+    }
+}

@@ -1,0 +1,116 @@
+//! What the operator is told when it starts.
+
+use std::collections::BTreeSet;
+
+use skep_api::names::env::operator as variables;
+
+/// Everything that can be set from outside.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The namespaces to look after; none means all of them.
+    pub namespaces: Vec<String>,
+    /// The kinds to reconcile, by name; see [`crate::operator::KINDS`].
+    pub controllers: BTreeSet<&'static str>,
+    /// How many objects of a kind are worked on at a time.
+    pub concurrency: usize,
+    pub proxy: ProxySettings,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            namespaces: Vec::new(),
+            controllers: crate::operator::KINDS.into(),
+            concurrency: 4,
+            proxy: ProxySettings::default(),
+        }
+    }
+}
+
+impl Settings {
+    /// What the environment says. `get` looks a variable up.
+    pub fn from_environment(get: impl Fn(&str) -> Option<String>) -> Self {
+        let set = |name: &str| get(name).filter(|value| !value.is_empty());
+        let list = |name: &str| -> Vec<String> {
+            let value = get(name).unwrap_or_default();
+            value.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
+        };
+        let defaults = ProxySettings::default();
+        let password = set(variables::DEFAULT_REDIS_SECRET_NAME).map(|name| {
+            let key = set(variables::DEFAULT_REDIS_SECRET_KEY);
+            (name, key.unwrap_or_else(|| variables::REDIS_SECRET_KEY.to_owned()))
+        });
+        let proxy = ProxySettings {
+            runner_image: set(variables::RUNNER_IMAGE).unwrap_or(defaults.runner_image),
+            host: set(variables::PROXY_HOST).unwrap_or(defaults.host),
+            image_pull_secrets: list(variables::DEFAULT_IMAGE_PULL_SECRETS),
+            redis: set(variables::DEFAULT_REDIS_ADDRESS).map(|address| DefaultRedis { address, password }),
+            openshift: defaults.openshift,
+        };
+        Self { namespaces: list(variables::WATCH_NAMESPACE), proxy, ..Self::default() }
+    }
+}
+
+/// What all proxies have in common.
+#[derive(Clone, Debug)]
+pub struct ProxySettings {
+    /// The image of proxy pods.
+    pub runner_image: String,
+    /// The address that proxies listen on.
+    pub host: String,
+    /// Secrets for image registries that every pod gets, after those of the object.
+    pub image_pull_secrets: Vec<String>,
+    /// The session store of workloads that say nothing about one.
+    pub redis: Option<DefaultRedis>,
+    /// Whether the cluster is OpenShift, which chooses users and groups itself.
+    pub openshift: bool,
+}
+
+/// A session store that is there for everybody.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DefaultRedis {
+    /// `host:port`.
+    pub address: String,
+    /// Name and key of the Secret with the password, in the namespace of the workload.
+    pub password: Option<(String, String)>,
+}
+
+impl Default for ProxySettings {
+    fn default() -> Self {
+        Self {
+            runner_image: "ghcr.io/stacklok/toolhive/proxyrunner:latest".to_owned(),
+            host: "0.0.0.0".to_owned(),
+            image_pull_secrets: Vec::new(),
+            redis: None,
+            openshift: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_is_read() {
+        let settings = Settings::from_environment(|name| {
+            let value = match name {
+                "WATCH_NAMESPACE" => "a, b,,",
+                "TOOLHIVE_RUNNER_IMAGE" => "runner:1",
+                "TOOLHIVE_DEFAULT_IMAGE_PULL_SECRETS" => " one ,two",
+                "TOOLHIVE_DEFAULT_REDIS_ADDR" => "redis:6379",
+                "TOOLHIVE_DEFAULT_REDIS_SECRET_NAME" => "secret",
+                _ => return None,
+            };
+            Some(value.to_owned())
+        });
+        assert_eq!(settings.namespaces, ["a", "b"]);
+        assert_eq!(settings.proxy.runner_image, "runner:1");
+        assert_eq!(settings.proxy.host, "0.0.0.0");
+        assert_eq!(settings.proxy.image_pull_secrets, ["one", "two"]);
+        let password = Some(("secret".to_owned(), "redis-password".to_owned()));
+        assert_eq!(settings.proxy.redis, Some(DefaultRedis { address: "redis:6379".to_owned(), password }));
+        let empty = Settings::from_environment(|_| Some(String::new()));
+        assert!(empty.namespaces.is_empty() && empty.proxy.redis.is_none());
+    }
+}

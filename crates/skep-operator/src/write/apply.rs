@@ -1,0 +1,121 @@
+//! Children: objects that exist because a custom resource does.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
+use kube::{Api, Resource as _, ResourceExt as _};
+use serde_json::{Value, json};
+use skep_api::kind::Kind;
+use skep_api::names::field_managers;
+use skep_control::Key;
+
+use super::fields::{carries, has_gone};
+use crate::cluster::{Child, ChildKind, Cluster};
+use crate::failure::Failure;
+
+/// What became of a child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Applied {
+    /// It was what it should be; nothing was sent.
+    Unchanged,
+    /// It was created or changed.
+    Written,
+}
+
+/// Why a child was not written.
+#[derive(Debug, thiserror::Error)]
+pub enum ApplyError {
+    /// It has another owner, or none: it is left alone.
+    #[error(
+        "{kind} {name} exists and belongs to {owner}; rename this object, or delete that {kind} if nobody needs it"
+    )]
+    NotOurs { kind: String, name: String, owner: String },
+    #[error(transparent)]
+    Failure(#[from] Failure),
+}
+
+impl From<kube::Error> for ApplyError {
+    fn from(error: kube::Error) -> Self {
+        Self::Failure(error.into())
+    }
+}
+
+/// The reference that makes an object the controller of its children.
+pub fn owner_reference<O: Kind>(owner: &O) -> OwnerReference {
+    OwnerReference {
+        api_version: O::api_version(&()).into_owned(),
+        kind: O::DEFINITION.kind.to_owned(),
+        name: owner.name_any(),
+        uid: owner.uid().unwrap_or_default(),
+        controller: Some(true),
+        block_owner_deletion: Some(true),
+    }
+}
+
+/// Makes a child of `owner` carry everything that `desired` says, and nothing of what an earlier `desired` said.
+///
+/// Fields of others stay. Nothing is sent when nothing would change.
+pub async fn apply<O: Kind, K: ChildKind>(cluster: &Cluster, owner: &O, desired: &K) -> Result<Applied, ApplyError> {
+    let namespace = owner.namespace().unwrap_or_default();
+    let key = Key::new(namespace.as_str(), desired.name_any());
+    let cache = K::cache(cluster);
+    let document = document(owner, desired)?;
+    if let Some(live) = cache.get(&key) {
+        match live.controller() {
+            Some(controller) if controller.uid == owner.uid().unwrap_or_default() => {
+                if is_up_to_date(&live, &document) {
+                    return Ok(Applied::Unchanged);
+                }
+            }
+            other => {
+                let owner = other.map_or_else(|| "nobody".to_owned(), |owner| format!("{} {}", owner.kind, owner.name));
+                return Err(ApplyError::NotOurs { kind: K::kind(&()).into_owned(), name: key.name, owner });
+            }
+        }
+    }
+    let api: Api<Child<K>> = Api::namespaced(cluster.client.clone(), &namespace);
+    let params = PatchParams::apply(field_managers::OPERATOR).force();
+    let written = api.patch(&key.name, &params, &Patch::Apply(&document)).await?;
+    cache.until_seen(&written).await;
+    Ok(Applied::Written)
+}
+
+/// Deletes a child of `owner` if there is one. An object that somebody else owns stays.
+pub async fn delete<O: Kind, K: ChildKind>(cluster: &Cluster, owner: &O, name: &str) -> Result<(), Failure> {
+    let namespace = owner.namespace().unwrap_or_default();
+    let cache = K::cache(cluster);
+    let Some(live) = cache.get(&Key::new(namespace.as_str(), name)) else { return Ok(()) };
+    let is_ours = live.controller().is_some_and(|controller| Some(&controller.uid) == owner.uid().as_ref());
+    if !is_ours || live.meta().deletion_timestamp.is_some() {
+        return Ok(());
+    }
+    let api: Api<Child<K>> = Api::namespaced(cluster.client.clone(), &namespace);
+    let preconditions = Preconditions { uid: live.uid(), resource_version: None };
+    let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
+    match api.delete(name, &params).await {
+        Ok(_) => cache.until_deleting(&live).await,
+        Err(kube::Error::Api(status)) if status.code == 404 => {}
+        Err(error) => return Err(error.into()),
+    }
+    Ok(())
+}
+
+/// The child as it is sent: complete, with its owner.
+fn document<O: Kind, K: ChildKind>(owner: &O, desired: &K) -> Result<Value, Failure> {
+    let mut document = serde_json::to_value(desired)?;
+    document["apiVersion"] = json!(K::api_version(&()));
+    document["kind"] = json!(K::kind(&()));
+    document["metadata"]["namespace"] = json!(owner.namespace());
+    document["metadata"]["ownerReferences"] = json!([owner_reference(owner)]);
+    Ok(document)
+}
+
+fn is_up_to_date<K>(live: &Child<K>, document: &Value) -> bool {
+    let Some(mut body) = live.body() else { return false };
+    // Items of a list do not say what they are; `K` does.
+    for name in ["apiVersion", "kind"] {
+        body[name] = document[name].clone();
+    }
+    // Only our own entry is kept, see `Child`.
+    let owned = &body["metadata"]["managedFields"][0]["fieldsV1"];
+    owned.is_object() && carries(&body, document, Some(owned)) && !has_gone(owned, document)
+}

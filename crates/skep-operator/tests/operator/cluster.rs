@@ -1,0 +1,249 @@
+//! Clusters of two kinds, each started once, and a namespace in it for every test.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::core::{ApiResource, DynamicObject};
+use kube::runtime::wait::{await_condition, conditions};
+use kube::{Api, Client};
+use serde_json::{Value, json};
+use skep_conformance::control_plane::ControlPlane;
+use skep_kube::auth::tokens::{SigningKey, TokenAuthority};
+use skep_kube::controllers::{self, Controllers};
+use skep_kube::server::Server;
+use skep_kube::store::Store;
+use skep_operator::cluster::{ChildKind, OwnKind};
+use skep_operator::operator::Operator;
+use skep_operator::settings::Settings;
+use tokio::sync::{Mutex, OnceCell};
+
+use crate::wire::{self, Faults, Record};
+
+/// Whose API server and controllers it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Ours,
+    Real,
+}
+
+/// The control plane that the tests share, or that there is none here.
+enum Real {
+    NotStarted,
+    Missing,
+    Running(Arc<ControlPlane>),
+}
+
+static OURS: OnceCell<Client> = OnceCell::const_new();
+static REAL: Mutex<Real> = Mutex::const_new(Real::NotStarted);
+
+/// The version that accepts everything.
+pub const LOOSE: &str = "loose";
+
+/// A namespace in a cluster that has our CRDs.
+pub struct Fixture {
+    pub client: Client,
+    pub namespace: String,
+}
+
+/// `None` when there is no such cluster here; that has been told.
+pub async fn fixture(kind: Kind, namespace: &str) -> Option<Fixture> {
+    let client = match kind {
+        Kind::Ours => OURS.get_or_init(ours).await.clone(),
+        Kind::Real => real().await?.admin().await.unwrap(),
+    };
+    let fixture = Fixture { client, namespace: namespace.to_owned() };
+    Some(fixture.sibling(namespace).await)
+}
+
+/// Our API server with its controllers, which run until the process ends.
+async fn ours() -> Client {
+    let tokens = TokenAuthority::new(SigningKey::generate().unwrap());
+    let server = Server::new(Store::open(None).unwrap(), tokens, "127.0.0.1:0").await.unwrap();
+    tokio::spawn(controllers::run(server.client(), Controllers::all(), std::future::pending()));
+    install(&server.client()).await;
+    server.client()
+}
+
+async fn real() -> Option<Arc<ControlPlane>> {
+    let mut real = REAL.lock().await;
+    if matches!(*real, Real::NotStarted) {
+        *real = match ControlPlane::start_or_skip("the operator on a real control plane").await {
+            Some(plane) => {
+                install(&plane.admin().await.unwrap()).await;
+                Real::Running(Arc::new(plane))
+            }
+            None => Real::Missing,
+        };
+    }
+    match &*real {
+        Real::Running(plane) => Some(plane.clone()),
+        Real::NotStarted | Real::Missing => None,
+    }
+}
+
+/// Ends what was started.
+pub async fn end() {
+    *REAL.lock().await = Real::Missing;
+}
+
+async fn install(client: &Client) {
+    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+    for entry in skep_api::crd::ALL {
+        let params = PatchParams::apply("test").force();
+        let document = with_loose_version(entry.document());
+        api.patch(&entry.definition.crd_name(), &params, &Patch::Apply(&document)).await.unwrap();
+    }
+    for entry in skep_api::crd::ALL {
+        let established = conditions::is_crd_established();
+        await_condition(api.clone(), &entry.definition.crd_name(), established).await.unwrap();
+    }
+}
+
+/// A version without a schema, through which objects can be written that today's schema refuses.
+fn with_loose_version(mut definition: Value) -> Value {
+    let version = json!({"name": LOOSE, "served": true, "storage": false, "subresources": {"status": {}},
+        "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}});
+    definition["spec"]["versions"].as_array_mut().unwrap().push(version);
+    definition
+}
+
+impl Fixture {
+    /// Another namespace in the same cluster.
+    pub async fn sibling(&self, namespace: &str) -> Self {
+        let object = serde_json::from_value(json!({"metadata": {"name": namespace}})).unwrap();
+        Api::<Namespace>::all(self.client.clone()).create(&PostParams::default(), &object).await.unwrap();
+        Self { client: self.client.clone(), namespace: namespace.to_owned() }
+    }
+
+    /// Starts an operator for this namespace.
+    pub async fn operator(&self) -> (Operator, Record) {
+        self.operator_with(Settings::default(), Faults::none()).await
+    }
+
+    /// Starts an operator for this namespace with other settings, and with faults on the way to the API server.
+    pub async fn operator_with(&self, settings: Settings, faults: Faults) -> (Operator, Record) {
+        let (client, record) = wire::client(self.client.clone(), &self.namespace, faults);
+        let settings = Settings { namespaces: vec![self.namespace.clone()], ..settings };
+        let operator = Operator::start(client, &settings, Arc::default());
+        operator.ready().await;
+        (operator, record)
+    }
+
+    pub fn api<K: OwnKind>(&self) -> Api<K> {
+        Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    pub async fn create<K: OwnKind>(&self, name: &str, spec: Value) -> K {
+        let object = json!({"apiVersion": K::api_version(&()), "kind": K::DEFINITION.kind, "metadata": {"name": name}, "spec": spec});
+        let object: K = serde_json::from_value(object).unwrap();
+        self.api().create(&PostParams::default(), &object).await.unwrap()
+    }
+
+    pub async fn merge<K: OwnKind>(&self, name: &str, patch: Value) -> K {
+        self.api().patch(name, &PatchParams::default(), &Patch::Merge(&patch)).await.unwrap()
+    }
+
+    pub async fn delete<K: OwnKind>(&self, name: &str) {
+        self.api::<K>().delete(name, &DeleteParams::default()).await.unwrap();
+    }
+
+    /// Looks at an object until it is as wanted.
+    pub async fn until<K: OwnKind>(&self, name: &str, what: &str, wanted: impl Fn(&K) -> bool) -> K {
+        let mut last = None;
+        for _ in 0..3_000 {
+            last = self.api::<K>().get_opt(name).await.unwrap();
+            if let Some(object) = last.as_ref().filter(|object| wanted(object)) {
+                return object.clone();
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        panic!("{} {name} never was {what}: {last:#?}", K::DEFINITION.kind);
+    }
+
+    /// Asks until there is an answer.
+    pub async fn eventually<T>(&self, what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
+        for _ in 0..3_000 {
+            if let Some(answer) = ask().await {
+                return answer;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        panic!("there never was {what}");
+    }
+
+    /// Waits until an object is gone.
+    pub async fn until_gone<K: OwnKind>(&self, name: &str) {
+        for _ in 0..3_000 {
+            if self.api::<K>().get_opt(name).await.unwrap().is_none() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        panic!("{} {name} is still there", K::DEFINITION.kind);
+    }
+}
+
+/// How often a controller has looked at an object.
+pub fn passes(operator: &Operator, kind: &str) -> u64 {
+    let wanted = format!("skep_operator_reconcile_total{{controller=\"{kind}\"");
+    let text = operator.metrics().text();
+    let counts = text.lines().filter(|line| line.starts_with(&wanted)).filter_map(|line| line.rsplit(' ').next());
+    counts.filter_map(|count| count.parse::<u64>().ok()).sum()
+}
+
+impl Fixture {
+    /// Waits until a controller has looked again.
+    pub async fn until_passed(&self, operator: &Operator, kind: &str, before: u64) {
+        self.eventually("another pass", async || (passes(operator, kind) > before).then_some(())).await;
+    }
+
+    /// Waits until nothing has been written for a while.
+    pub async fn quiet(&self, record: &Record) {
+        let mut before = usize::MAX;
+        self.eventually("peace", async || {
+            tokio::time::sleep(Duration::from_millis(400)).await;
+            let now = record.writes().len();
+            (std::mem::replace(&mut before, now) == now).then_some(())
+        })
+        .await;
+    }
+
+    fn children<K: ChildKind>(&self) -> Api<DynamicObject> {
+        Api::namespaced_with(self.client.clone(), &self.namespace, &ApiResource::erase::<K>(&()))
+    }
+
+    /// A built-in object as JSON.
+    pub async fn child<K: ChildKind>(&self, name: &str) -> Value {
+        self.maybe_child::<K>(name).await.unwrap_or_else(|| panic!("there is no {} {name}", K::kind(&())))
+    }
+
+    pub async fn maybe_child<K: ChildKind>(&self, name: &str) -> Option<Value> {
+        let found = self.children::<K>().get_opt(name).await.unwrap();
+        found.map(|object| serde_json::to_value(object).unwrap())
+    }
+
+    pub async fn create_child<K: ChildKind>(&self, object: Value) {
+        let object = json!({"apiVersion": K::api_version(&()), "kind": K::kind(&()), "metadata": object["metadata"]});
+        let object: DynamicObject = serde_json::from_value(object).unwrap();
+        self.children::<K>().create(&PostParams::default(), &object).await.unwrap();
+    }
+
+    /// Changes a built-in object as somebody else.
+    pub async fn patch<K: ChildKind>(&self, name: &str, patch: Value) {
+        let params = PatchParams { field_manager: Some("somebody-else".to_owned()), ..PatchParams::default() };
+        self.children::<K>().patch(name, &params, &Patch::Merge(&patch)).await.unwrap();
+    }
+
+    pub async fn until_child<K: ChildKind>(&self, name: &str, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        let what = format!("{} {name} {what}", K::kind(&()));
+        self.eventually(&what, async || self.maybe_child::<K>(name).await.filter(|object| wanted(object))).await
+    }
+
+    pub async fn until_child_gone<K: ChildKind>(&self, name: &str) {
+        let what = format!("{} {name} gone", K::kind(&()));
+        self.eventually(&what, async || self.maybe_child::<K>(name).await.is_none().then_some(())).await;
+    }
+}
