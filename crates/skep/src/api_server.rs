@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use kube::Client;
@@ -12,12 +13,17 @@ use skep_kube::auth::pki::{Pki, PkiError};
 use skep_kube::auth::tls::{self, ClientCertificates};
 use skep_kube::auth::tokens::TokenAuthority;
 use skep_kube::server::{NodeClient, Server};
-use skep_kube::store::Store;
+use skep_kube::store::{OpenError, Store};
+use skep_node::member::Door;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::hint::Hinted;
+
+/// How long a store may belong to somebody else.
+const PATIENCE: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// What every API server is called, by those who run it and by pods.
 const NAMES: [&str; 5] =
@@ -39,20 +45,20 @@ pub(crate) struct ApiServer {
 impl ApiServer {
     /// Serves the data in a folder at an address; `names` are what it is called besides the usual.
     pub(crate) async fn start(data: &Path, listener: std::net::TcpListener, names: &[String]) -> anyhow::Result<Self> {
-        let store = Store::open(Some(&data.join("store")))
-            .map_err(|error| Hinted::new(error.to_string()).hint(error.hint()))?;
-        let pki = Pki::open(data)?;
+        let store = open(&data.join("store")).await?;
+        let pki = Pki::open(data).map_err(hinted)?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let listener = TcpListener::from_std(listener)?;
         let clients = Arc::new(ClientCertificates::new(pki.authority_certificate())?);
         let tls = certificate(&pki, address.ip(), names, &clients)?;
-        let tokens = TokenAuthority::new(pki.service_account_key()?);
+        let tokens = TokenAuthority::new(pki.service_account_key().map_err(hinted)?);
         let to_nodes =
             NodeClient::new(pki.authority_certificate(), &pki.client("kube-apiserver", Some("system:masters"))?)?;
         let server = Server::new(store.clone(), tokens, address.to_string()).await?.with_nodes(to_nodes);
-        let kubeconfig = data.join("kubeconfig");
-        pki.write_kubeconfig(&kubeconfig, &format!("https://{}", reachable(address)))?;
+        // It is told to people, who may be in another folder by then.
+        let kubeconfig = std::path::absolute(data)?.join("kubeconfig");
+        pki.write_kubeconfig(&kubeconfig, &format!("https://{}", reachable(address))).map_err(hinted)?;
         let started = Self {
             server,
             store,
@@ -90,14 +96,10 @@ impl ApiServer {
         self.pki.authority_certificate()
     }
 
-    /// What a node shows to those who talk to it, and how it judges what they show.
-    pub(crate) fn node_tls(
-        &self,
-        name: &str,
-        address: IpAddr,
-    ) -> anyhow::Result<(Arc<ServerConfig>, Arc<ClientCertificates>)> {
+    /// Where a node is looked into: what it shows, and whom it lets in.
+    pub(crate) fn node_door(&self, name: &str, address: IpAddr, listener: TcpListener) -> anyhow::Result<Door> {
         let identity = self.pki.node(name, &[address])?;
-        Ok((tls::server_config(&identity, &self.clients)?, self.clients.clone()))
+        Ok(Door { listener, address, identity, clients: self.pki.authority_certificate().to_owned() })
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -116,6 +118,18 @@ impl ApiServer {
     }
 }
 
+/// Opens the store. One whose process was killed a moment ago is given time to be let go of.
+async fn open(folder: &Path) -> Result<Store, Hinted> {
+    let begun = Instant::now();
+    loop {
+        match Store::open(Some(folder)) {
+            Ok(store) => return Ok(store),
+            Err(OpenError::Locked { .. }) if begun.elapsed() < PATIENCE => tokio::time::sleep(PAUSE).await,
+            Err(error) => return Err(Hinted::new(error.to_string()).hint(error.hint())),
+        }
+    }
+}
+
 fn certificate(
     pki: &Pki,
     address: IpAddr,
@@ -123,14 +137,18 @@ fn certificate(
     clients: &ClientCertificates,
 ) -> anyhow::Result<Arc<ServerConfig>> {
     let (names, addresses) = called(address, further);
-    let identity = pki.server(&names, &addresses).map_err(|error| match error {
-        PkiError::Sign { .. } => {
-            let hint = "every --tls-san must be the name of a host, or an address";
-            anyhow::Error::from(Hinted::new(error.to_string()).hint(hint))
-        }
-        other => other.into(),
-    })?;
+    let identity = pki.server(&names, &addresses).map_err(hinted)?;
     Ok(tls::server_config(&identity, clients)?)
+}
+
+/// What to do when there are no certificates.
+fn hinted(error: PkiError) -> anyhow::Error {
+    let hint = match error {
+        PkiError::Sign { .. } => "every --tls-san must be the name of a host, or an address",
+        PkiError::Read { .. } | PkiError::Write { .. } => "check the permissions, and whether the disk is full",
+        other => return other.into(),
+    };
+    Hinted::new(error.to_string()).hint(hint).into()
 }
 
 /// The names and addresses of the server: those that it always has, the one it listens on, and further ones.

@@ -2,16 +2,20 @@
 
 use std::fmt::{self, Write as _};
 
+/// The exit code of a command that found nothing running where it looked.
+pub const NOTHING_RUNS: u8 = 3;
+
 /// An error with advice for the person who made it.
 #[derive(Debug)]
 pub struct Hinted {
     problem: String,
     hints: Vec<String>,
+    code: Option<u8>,
 }
 
 impl Hinted {
     pub fn new(problem: impl Into<String>) -> Self {
-        Self { problem: problem.into(), hints: Vec::new() }
+        Self { problem: problem.into(), hints: Vec::new(), code: None }
     }
 
     /// Adds a next step.
@@ -20,6 +24,18 @@ impl Hinted {
         self.hints.push(hint.into());
         self
     }
+
+    /// Scripts tell this error from others by an exit code of its own.
+    #[must_use]
+    pub fn exit_code(mut self, code: u8) -> Self {
+        self.code = Some(code);
+        self
+    }
+}
+
+/// The exit code that an error asks for.
+pub fn exit_code(error: &anyhow::Error) -> Option<u8> {
+    error.chain().filter_map(|cause| cause.downcast_ref::<Hinted>()).find_map(|hinted| hinted.code)
 }
 
 impl fmt::Display for Hinted {
@@ -33,9 +49,14 @@ impl std::error::Error for Hinted {}
 /// The error as a person reads it: what went wrong, why, and the hints of every error in the chain.
 pub fn report(error: &anyhow::Error) -> String {
     let mut text = format!("error: {error}\n");
-    // Writing to a String cannot fail.
-    for cause in error.chain().skip(1) {
-        let _ = writeln!(text, "  caused by: {cause}");
+    let mut told = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        // Some errors say what their cause says.
+        if !told.contains(&cause) {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "  caused by: {cause}");
+            told = cause;
+        }
     }
     for hinted in error.chain().filter_map(|cause| cause.downcast_ref::<Hinted>()) {
         for hint in &hinted.hints {
@@ -85,6 +106,13 @@ mod tests {
             report(&error.unwrap_err()),
             "error: cannot print\n  caused by: no such kind\nhint: look at the list\n"
         );
+    }
+
+    #[test]
+    fn a_report_says_nothing_twice() {
+        let inner = std::io::Error::other("disk full");
+        let error = anyhow::Error::new(inner).context("cannot write a: disk full").context("cannot start");
+        assert_eq!(report(&error), "error: cannot start\n  caused by: cannot write a: disk full\n");
     }
 
     #[test]

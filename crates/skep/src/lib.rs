@@ -4,13 +4,22 @@
 
 mod api_server;
 pub mod cli;
+mod cluster;
 pub mod commands;
+mod connection;
+mod data_folder;
 mod demo;
+mod enclosed;
+mod endpoint;
 pub mod hint;
 mod local;
 mod log;
+mod machine;
+mod objects;
 pub mod output;
 pub mod reference;
+mod screen;
+mod shell;
 mod stop;
 
 use std::ffi::OsString;
@@ -22,7 +31,7 @@ use clap::Parser;
 /// Exit code of a command that could not do what it was asked to.
 const FAILURE: u8 = 1;
 
-/// Runs the command line and returns its exit code: 0 done, 1 failed, 2 misused.
+/// Runs the command line and returns its exit code: 0 done, 1 failed, 2 misused, 3 nothing runs.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match cli::Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
@@ -35,7 +44,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => {
             // When standard error cannot be written either, the exit code has to say it.
             let _ = io::stderr().write_all(hint::report(&error).as_bytes());
-            ExitCode::from(FAILURE)
+            ExitCode::from(hint::exit_code(&error).unwrap_or(FAILURE))
         }
     }
 }

@@ -9,7 +9,8 @@ use anyhow::Context as _;
 use crate::api_server::ApiServer;
 use crate::cli::ApiServerArgs;
 use crate::hint::Hinted;
-use crate::stop;
+use crate::shell;
+use crate::stop::Stop;
 
 /// Where the server keeps its data, where it listens, and what else it is called.
 #[derive(Debug)]
@@ -31,15 +32,15 @@ pub(super) fn run(settings: &Settings) -> anyhow::Result<()> {
 }
 
 async fn serve(settings: &Settings) -> anyhow::Result<()> {
-    let stopped = stop::asked()?;
+    let mut stop = Stop::new()?;
     let listener = TcpListener::bind(settings.listen).map_err(|error| {
         Hinted::new(format!("cannot listen on {}: {error}", settings.listen))
             .hint("choose another address with --listen, or port 0 for any that is free")
     })?;
     fs::create_dir_all(&settings.data).with_context(|| format!("cannot create {}", settings.data.display()))?;
     let server = ApiServer::start(&settings.data, listener, &settings.names).await?;
-    eprintln!("serving https://{}; export KUBECONFIG={}", server.address(), server.kubeconfig().display());
-    stopped.await;
+    eprintln!("serving https://{}; export KUBECONFIG={}", server.address(), shell::word(server.kubeconfig()));
+    stop.asked().await;
     server.stop().await;
     Ok(())
 }

@@ -1,10 +1,12 @@
 //! `skep demo`.
 
 use std::env;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::ValueEnum as _;
+use skep_node::container::POD_ADDRESS_VARIABLE;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
@@ -12,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::cli::{DemoArgs, DemoServer, DemoTransport, EchoArgs};
 use crate::demo::{self, HttpTransport};
 use crate::hint::Hinted;
-use crate::stop;
+use crate::stop::Stop;
 
 /// Where each setting is looked for when no flag gives it: the names that the operator sets, then those that images
 /// made with other tools are used to.
@@ -48,6 +50,9 @@ impl Settings {
             DemoTransport::StreamableHttp => HttpTransport::Streamable,
         };
         let host = args.host.or_else(|| Some(find(HOST_VARIABLES)?.1)).unwrap_or_else(|| "127.0.0.1".to_owned());
+        let is_any = host.parse().is_ok_and(|host: IpAddr| host.is_unspecified());
+        // A pod without a network of its own has no other address.
+        let host = variable(POD_ADDRESS_VARIABLE).filter(|_| is_any).unwrap_or(host);
         let port = match (args.port, find(PORT_VARIABLES)) {
             (Some(port), _) => port,
             (None, None) => 8080,
@@ -71,10 +76,10 @@ pub(super) fn run(args: DemoArgs) -> anyhow::Result<()> {
 
 async fn serve(settings: Settings) -> anyhow::Result<()> {
     let stop = CancellationToken::new();
-    let asked = stop::asked()?;
+    let mut requests = Stop::new()?;
     let stopping = stop.clone();
     tokio::spawn(async move {
-        asked.await;
+        requests.asked().await;
         stopping.cancel();
     });
     match settings {
@@ -140,6 +145,9 @@ mod tests {
             ("FASTMCP_HOST", "::1"),
         ];
         assert_eq!(resolve(None, None, &others).unwrap(), http(Streamable, "::1", 3));
+        let pod = [("MCP_TRANSPORT", "sse"), (POD_ADDRESS_VARIABLE, "127.244.0.2"), ("MCP_HOST", "0.0.0.0")];
+        assert_eq!(resolve(None, None, &pod).unwrap(), http(Sse, "127.244.0.2", 8080));
+        assert_eq!(resolve(None, None, &pod[..2]).unwrap(), http(Sse, "127.0.0.1", 8080));
         assert!(resolve(None, None, &[("MCP_TRANSPORT", "carrier-pigeon")]).is_err());
         assert!(resolve(Some(DemoTransport::Sse), None, &[("PORT", "many")]).is_err());
     }

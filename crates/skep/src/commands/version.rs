@@ -3,14 +3,14 @@
 use serde_json::json;
 use skep_api::kind::{GROUP, V1ALPHA1, V1BETA1};
 
-use crate::cli::VersionFormat;
+use crate::cli::TextFormat;
 use crate::output;
 
-pub(super) fn run(format: VersionFormat) -> anyhow::Result<()> {
+pub(super) fn run(format: TextFormat) -> anyhow::Result<()> {
     let version = env!("CARGO_PKG_VERSION");
     match format {
-        VersionFormat::Text => output::print(&format!("skep {version}\n")),
-        VersionFormat::Json => {
+        TextFormat::Text => output::print(&format!("skep {version}\n")),
+        TextFormat::Json => {
             let document = json!({
                 "name": "skep",
                 "version": version,

@@ -18,7 +18,8 @@ pub(super) fn page() -> String {
          | code | meaning |\n|---|---|\n\
          | 0 | done |\n\
          | 1 | failed; standard error says why, and what to do next |\n\
-         | 2 | the command line could not be understood |\n",
+         | 2 | the command line could not be understood |\n\
+         | 3 | nothing runs on the data folder |\n",
     );
     page
 }
@@ -56,8 +57,8 @@ fn arguments(command: &Command, page: &mut String) {
     for argument in shown {
         let values: Vec<String> =
             argument.get_possible_values().iter().map(|value| format!("`{}`", value.get_name())).collect();
-        let defaults: Vec<String> =
-            argument.get_default_values().iter().map(|value| format!("`{}`", value.to_string_lossy())).collect();
+        let defaults = argument.get_default_values().iter().filter(|_| argument.get_action().takes_values());
+        let defaults: Vec<String> = defaults.map(|value| format!("`{}`", value.to_string_lossy())).collect();
         let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
         let _ = writeln!(page, "| {} | {help} | {} | {} |", spelling(argument), values.join(", "), defaults.join(", "));
     }
@@ -65,7 +66,8 @@ fn arguments(command: &Command, page: &mut String) {
 }
 
 fn spelling(argument: &Arg) -> String {
-    let value = argument.get_value_names().and_then(|names| names.first()).map(|name| format!(" {name}"));
+    let names = argument.get_value_names().filter(|_| argument.get_action().takes_values());
+    let value = names.and_then(|names| names.first()).map(|name| format!(" {name}"));
     match (argument.get_short(), argument.get_long()) {
         (Some(short), Some(long)) => format!("`-{short}`, `--{long}{}`", value.unwrap_or_default()),
         (None, Some(long)) => format!("`--{long}{}`", value.unwrap_or_default()),

@@ -1,5 +1,5 @@
-//! The files of the repository that are written from what the program knows about itself: the CRD manifests and the
-//! reference pages.
+//! The files of the repository that are written from what the program knows about itself: the manifests and the reference
+//! pages.
 
 mod cli;
 mod crds;
@@ -22,6 +22,16 @@ pub fn files() -> anyhow::Result<Vec<(PathBuf, String)>> {
         let path = PathBuf::from(format!("deploy/crds/{}.yaml", entry.definition.plural));
         files.push((path, yaml_stream(&[entry.document()])?));
     }
+    let version = env!("CARGO_PKG_VERSION");
+    let manifests = PathBuf::from("deploy/manifests");
+    for (name, documents) in skep_operator::manifests::files(version) {
+        files.push((manifests.join(name), yaml_stream(&documents)?));
+    }
+    // Above both folders: kustomize reads nothing from outside of its own.
+    let crds = crd::ALL.iter().map(|entry| format!("crds/{}.yaml", entry.definition.plural));
+    let own = skep_operator::manifests::files(version).into_iter().map(|(name, _)| format!("manifests/{name}"));
+    let kustomization = skep_operator::manifests::kustomization(&crds.chain(own).collect::<Vec<_>>(), version);
+    files.push((PathBuf::from("deploy/kustomization.yaml"), yaml_stream(&[kustomization])?));
     Ok(files)
 }
 

@@ -6,8 +6,11 @@ mod conformance;
 mod http;
 mod http_rules;
 mod npm;
+#[path = "../once/mod.rs"]
+mod once;
 mod peer;
 mod process;
+mod proxied;
 mod revisions;
 mod sdk_client;
 mod stdio_rules;

@@ -7,7 +7,7 @@ use crate::npm::Packages;
 use crate::process::Server;
 
 /// What the client prints, whatever the transport.
-fn expected() -> Value {
+pub(crate) fn expected() -> Value {
     json!({
         "server": "skep-demo-echo",
         "tools": true,
@@ -24,7 +24,7 @@ fn expected() -> Value {
     })
 }
 
-fn run(packages: &Packages, arguments: &[&str]) -> Value {
+pub(crate) fn run(packages: &Packages, arguments: &[&str]) -> Value {
     let mut node = packages.node();
     node.args(["--input-type=module", "--eval", include_str!("sdk_client.mjs"), "--"]).args(arguments);
     let output = node.output().unwrap();

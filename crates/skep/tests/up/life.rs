@@ -1,8 +1,10 @@
-//! The machine as a whole: it goes on where it was, and leaves nothing behind, however it ends.
+//! The machine as a whole: what it keeps to itself, and an orderly end.
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use super::machine::{Machine, eventually, marked};
+use super::start::Start;
 
 async fn start_marked(machine: &Machine, mark: &str) {
     // A daemon that has left its group and its session, beside the program itself.
@@ -32,6 +34,25 @@ async fn nothing_is_left(mark: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn pods_do_not_see_its_data() {
+    let test = "pods_do_not_see_its_data";
+    // Temporary folders are hidden from pods anyway, and so is the home folder.
+    let made = ["/opt", "/srv", "/mnt", "/usr/local"].into_iter().find_map(|place| TempDir::new_in(place).ok());
+    let Some(folder) = made else {
+        return skep_conformance::skip::skip(test, "there is no place for data that pods see");
+    };
+    let Some(machine) = Start::on(folder).or_skip(test).await else { return };
+    let data = machine.folder.path().join("data").display().to_string();
+    let script = format!("ls {data}/..; cat {data}/kubeconfig {data}/pki/*; ls {data}; echo end; sleep 1000");
+    let container = json!({"name": "main", "image": "shell", "imagePullPolicy": "IfNotPresent", "args": [script]});
+    machine.pod("peeks", json!({"containers": [container]})).await;
+    machine.until_printed("peeks", "end").await;
+    let seen = machine.printed("peeks").await;
+    assert!(seen.contains("images.yaml"), "what is beside it is seen: {seen}");
+    assert!(!seen.contains("BEGIN") && !seen.contains("apiVersion") && !seen.contains("\nkubeconfig"), "{seen}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn it_stops_in_an_orderly_way() {
     let Some(machine) = Machine::start_or_skip("it_stops_in_an_orderly_way").await else { return };
     let mark = format!("skep-test-orderly-{}", machine.process());
@@ -43,28 +64,15 @@ async fn it_stops_in_an_orderly_way() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_killed_machine_goes_on_where_it_was() {
-    let Some(mut machine) = Machine::start_or_skip("a_killed_machine_goes_on_where_it_was").await else { return };
-    let rounds = if std::env::var_os("SKEP_SOAK").is_some() { 50 } else { 2 };
-    for round in 0..rounds {
-        let mark = format!("skep-test-killed-{}-{round}", machine.process());
-        machine.config(&format!("round-{round}"), json!({"k": "v"})).await;
-        if round == 0 {
-            start_marked(&machine, &mark).await;
-        }
-        machine.signal("-KILL");
-        let (_, folder) = machine.ended().await;
-        nothing_is_left(&mark).await;
-        machine = Machine::start(folder).await;
-        let again = |status: &Value| {
-            let container = &status["containerStatuses"][0];
-            container["ready"] == true && container["restartCount"].as_i64() > Some(round)
-        };
-        machine.until("long", "runs again", again).await;
-        for earlier in 0..=round {
-            let maps: kube::Api<k8s_openapi::api::core::v1::ConfigMap> =
-                kube::Api::default_namespaced(machine.client.clone());
-            maps.get(&format!("round-{earlier}")).await.unwrap();
-        }
-    }
+async fn it_ends_with_its_terminal() {
+    let Some(machine) = Machine::start_or_skip("it_ends_with_its_terminal").await else { return };
+    machine.pod("waits", json!({"containers": [{"name": "main", "image": "shell", "args": ["sleep 1000"]}]})).await;
+    machine.until("waits", "runs", |status| status["phase"] == "Running").await;
+    // A shell tells its jobs, and the terminal those that it shows.
+    machine.signal("-HUP");
+    machine.signal("-HUP");
+    let (code, folder) = machine.ended().await;
+    assert_eq!(code, Some(0));
+    let said = std::fs::read_to_string(folder.path().join("log")).unwrap();
+    assert!(said.contains("stopping: ") && !said.contains("stopped at once"), "{said}");
 }

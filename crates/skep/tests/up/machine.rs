@@ -1,21 +1,22 @@
 //! A `skep up` of a test's own.
 
-use std::net::TcpListener;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
-use k8s_openapi::api::core::v1::{ConfigMap, Pod};
-use kube::api::{Patch, PatchParams};
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Pod};
+use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::start::Start;
+
 /// Far more than it takes, for machines that are busy building.
-pub(crate) const LIMIT: Duration = Duration::from_mins(1);
+pub(crate) const LIMIT: Duration = Duration::from_mins(4);
 
 pub(crate) struct Machine {
     pub(crate) folder: TempDir,
@@ -26,52 +27,24 @@ pub(crate) struct Machine {
 impl Machine {
     /// Starts on a new folder, or says that the kernel does not let it.
     pub(crate) async fn start_or_skip(test: &str) -> Option<Self> {
-        match Self::try_start(TempDir::new().unwrap()).await {
-            Ok(machine) => Some(machine),
-            Err(said) if said.contains("the kernel refuses") => {
-                skep_conformance::skip::skip(test, said.trim());
-                None
-            }
-            Err(said) => panic!("not started: {said}"),
-        }
+        Start::new().or_skip(test).await
     }
 
-    /// Starts on a folder that may have a past.
-    pub(crate) async fn start(folder: TempDir) -> Self {
-        Self::try_start(folder).await.unwrap()
-    }
-
-    /// What it said when it did not come up.
-    async fn try_start(folder: TempDir) -> Result<Self, String> {
-        let images =
-            "images:\n- image: shell\n  command: [/bin/sh, -c]\n- image: missing-program\n  command: [/no/such]\n";
-        fs::write(folder.path().join("images.yaml"), images).unwrap();
-        let _ = fs::remove_file(folder.path().join("data/kubeconfig"));
-        let log = fs::File::options().create(true).append(true).open(folder.path().join("log")).unwrap();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_skep"))
-            .args(["up", "--no-demo", "--isolation", "namespaces", "--listen", "127.0.0.1:0", "--data-dir"])
-            .arg(folder.path().join("data"))
-            .arg("--image-map")
-            .arg(folder.path().join("images.yaml"))
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .unwrap();
-        let kubeconfig = folder.path().join("data/kubeconfig");
+    /// Waits until the API server of a machine that was started is there; otherwise tells what it said.
+    pub(crate) async fn of(folder: TempDir, mut child: Child) -> Result<Self, String> {
         let begun = Instant::now();
-        while !kubeconfig.exists() {
-            let text = fs::read_to_string(folder.path().join("log")).unwrap_or_default();
+        loop {
+            if let Some(client) = connect(folder.path()).await {
+                return Ok(Self { folder, child, client });
+            }
             if child.try_wait().unwrap().is_some() || begun.elapsed() > LIMIT {
-                return Err(text);
+                // It may be slow rather than dead.
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(fs::read_to_string(folder.path().join("log")).unwrap_or_default());
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        let text = fs::read_to_string(&kubeconfig).unwrap();
-        let options = KubeConfigOptions::default();
-        let config = Config::from_custom_kubeconfig(Kubeconfig::from_yaml(&text).unwrap(), &options).await;
-        let client = Client::try_from(config.unwrap()).unwrap();
-        Ok(Self { folder, child, client })
     }
 
     pub(crate) fn process(&self) -> u32 {
@@ -97,6 +70,21 @@ impl Machine {
         let api: Api<ConfigMap> = Api::default_namespaced(self.client.clone());
         let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data});
         api.patch(name, &PatchParams::apply("test").force(), &Patch::Apply(&map)).await.unwrap();
+    }
+
+    /// Applies the manifests of workloads and services, as `skep up -f` does.
+    pub(crate) async fn apply(&self, manifests: &str) {
+        let documents: Vec<Value> = serde_saphyr::from_multiple(manifests).unwrap();
+        for document in documents {
+            let kind = kube::core::TypeMeta {
+                api_version: document["apiVersion"].as_str().unwrap().to_owned(),
+                kind: document["kind"].as_str().unwrap().to_owned(),
+            };
+            let resource = ApiResource::from_gvk(&kind.try_into().unwrap());
+            let api: Api<DynamicObject> = Api::default_namespaced_with(self.client.clone(), &resource);
+            let name = document["metadata"]["name"].as_str().unwrap();
+            api.patch(name, &PatchParams::apply("test"), &Patch::Apply(&document)).await.unwrap();
+        }
     }
 
     /// Waits until the status of a pod is as it should be.
@@ -131,6 +119,19 @@ impl Machine {
         text
     }
 
+    /// What the node has told about a pod: reasons and messages.
+    pub(crate) async fn events(&self, pod: &str) -> Vec<(String, String)> {
+        let api: Api<Event> = Api::default_namespaced(self.client.clone());
+        let about = ListParams::default().fields(&format!("involvedObject.name={pod}"));
+        let events = api.list(&about).await.unwrap().items.into_iter();
+        events.map(|event| (event.reason.unwrap_or_default(), event.message.unwrap_or_default())).collect()
+    }
+
+    /// What `skep up` has said.
+    pub(crate) fn said(&self) -> String {
+        fs::read_to_string(self.folder.path().join("log")).unwrap()
+    }
+
     pub(crate) async fn until_printed(&self, name: &str, wanted: &str) {
         eventually(&format!("{name} prints {wanted:?}"), || async {
             let text = self.printed(name).await;
@@ -146,14 +147,28 @@ impl Machine {
 
     /// Waits for the end and gives back the exit code and the folder.
     pub(crate) async fn ended(mut self) -> (Option<i32>, TempDir) {
-        let begun = Instant::now();
-        loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return (status.code(), std::mem::replace(&mut self.folder, TempDir::new().unwrap()));
-            }
-            assert!(begun.elapsed() < LIMIT, "it does not end");
-            tokio::time::sleep(Duration::from_millis(20)).await;
+        let code = end_of(&mut self.child).await;
+        (code, std::mem::replace(&mut self.folder, TempDir::new().unwrap()))
+    }
+}
+
+/// A client of the machine on a folder, once it is there.
+pub(crate) async fn connect(folder: &Path) -> Option<Client> {
+    let text = fs::read_to_string(folder.join("data/kubeconfig")).ok()?;
+    let kubeconfig = Kubeconfig::from_yaml(&text).unwrap();
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
+    Some(Client::try_from(config.unwrap()).unwrap())
+}
+
+/// Waits for the end of a process.
+pub(crate) async fn end_of(child: &mut Child) -> Option<i32> {
+    let begun = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
         }
+        assert!(begun.elapsed() < LIMIT, "it does not end");
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
@@ -163,11 +178,6 @@ impl Drop for Machine {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// A port that nobody listens on at the moment.
-pub(crate) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).map_or(0, |address| address.port())
 }
 
 /// Processes of this machine whose environment or arguments carry a mark.
@@ -184,11 +194,18 @@ pub(crate) fn marked(mark: &str) -> Vec<u32> {
 
 /// Asks again and again until the answer is good.
 pub(crate) async fn eventually<F: Future<Output = Result<(), String>>>(what: &str, ask: impl Fn() -> F) {
+    eventually_within(LIMIT, what, ask).await;
+}
+
+pub(crate) async fn eventually_within<F>(limit: Duration, what: &str, ask: impl Fn() -> F)
+where
+    F: Future<Output = Result<(), String>>,
+{
     let begun = Instant::now();
     loop {
         match ask().await {
             Ok(()) => return,
-            Err(last) => assert!(begun.elapsed() < LIMIT, "not so: {what}\nlast: {last}"),
+            Err(last) => assert!(begun.elapsed() < limit, "not so: {what}\nlast: {last}"),
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }

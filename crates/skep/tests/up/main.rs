@@ -2,6 +2,23 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod crowd;
+mod footprint;
+#[path = "../free_port/mod.rs"]
+mod free_port;
+#[path = "../demo/http.rs"]
+#[expect(dead_code, reason = "the tests of the demo server need more of it")]
+mod http;
+mod kills;
+mod kubectl;
 mod life;
 mod machine;
+mod mcp;
+#[path = "../once/mod.rs"]
+mod once;
+mod packages;
+mod plain;
 mod pods;
+mod race;
+mod registries;
+mod start;

@@ -5,12 +5,13 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Secret, Service};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service};
 use kube::Api;
-use kube::api::{Patch, PatchParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use serde_json::{Value, json};
 
-use super::machine::{Machine, eventually, free_port};
+use super::free_port::free_port;
+use super::machine::{Machine, eventually};
 
 fn shell(script: &str) -> Value {
     json!([{"name": "main", "image": "shell", "imagePullPolicy": "IfNotPresent", "args": [script]}])
@@ -48,6 +49,7 @@ async fn pods_run_as_they_would_in_a_cluster() {
         crashes_are_counted,
         services_lead_to_ready_pods,
         a_pod_reaches_the_api_server,
+        a_deletion_of_one_object_does_not_mind_its_changes,
         deletion_is_graceful
     );
     let mut failed = Vec::new();
@@ -201,7 +203,7 @@ async fn services_lead_to_ready_pods(machine: &Machine) {
         format!("python3 -c 'import urllib.request as r; print(r.urlopen(\"http://web.default.svc:{port}\").read())'");
     machine.pod("asks", json!({"restartPolicy": "Never", "containers": shell(&script)})).await;
     machine.until_printed("asks", "hello").await;
-    machine.pods().delete("web", &kube::api::DeleteParams::default().grace_period(1)).await.unwrap();
+    machine.pods().delete("web", &DeleteParams::default().grace_period(1)).await.unwrap();
     eventually("the service refuses", || async {
         if TcpStream::connect(("127.0.0.1", port)).is_err() { Ok(()) } else { Err("it answers".to_owned()) }
     })
@@ -221,6 +223,26 @@ async fn a_pod_reaches_the_api_server(machine: &Machine) {
     machine.until_printed("caller", "system:serviceaccount:default:default").await;
 }
 
+/// As the node deletes pods whose status is being written.
+async fn a_deletion_of_one_object_does_not_mind_its_changes(machine: &Machine) {
+    let maps: Api<ConfigMap> = Api::default_namespaced(machine.client.clone());
+    for number in 0..50 {
+        let name = format!("changing-{number}");
+        let map = serde_json::from_value(json!({"metadata": {"name": name}})).unwrap();
+        let uid = maps.create(&PostParams::default(), &map).await.unwrap().metadata.uid;
+        let condition = Preconditions { uid, resource_version: None };
+        let parameters = DeleteParams::default().preconditions(condition);
+        let changes = futures::future::join_all((0..3).map(|number| {
+            let change = Patch::Merge(json!({"metadata": {"annotations": {"n": number.to_string()}}}));
+            let (maps, name) = (maps.clone(), name.clone());
+            // Those that come too late find nothing.
+            async move { maps.patch(&name, &PatchParams::default(), &change).await.ok() }
+        }));
+        let (_, deleted) = futures::future::join(changes, maps.delete(&name, &parameters)).await;
+        deleted.unwrap();
+    }
+}
+
 async fn deletion_is_graceful(machine: &Machine) {
     let script =
         "trap 'echo asked; sleep 0.3; echo done > /flag/done; exit 0' TERM; echo up; while true; do sleep 0.05; done";
@@ -232,7 +254,7 @@ async fn deletion_is_graceful(machine: &Machine) {
         .pod("polite", json!({"containers": containers, "volumes": [{"name": "flag", "hostPath": {"path": flag}}]}))
         .await;
     machine.until_printed("polite", "up").await;
-    machine.pods().delete("polite", &kube::api::DeleteParams::default()).await.unwrap();
+    machine.pods().delete("polite", &DeleteParams::default()).await.unwrap();
     eventually("the pod is gone", || async {
         match machine.pods().get_opt("polite").await {
             Ok(None) => Ok(()),

@@ -1,13 +1,24 @@
 //! The flags, exactly as a person types them. No decision is taken here.
 
+mod machine;
+mod node;
+mod objects;
+mod operator;
+
 use std::ffi::OsStr;
-use std::net::SocketAddr;
+use std::io::ErrorKind;
+use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use skep_api::crd;
+
+pub use machine::{DataArgs, DoctorArgs, DownArgs, IsolationChoice, StatusArgs, StatusFormat, UpArgs};
+pub use node::NodeArgs;
+pub use objects::{ApplyArgs, DeleteArgs, GetArgs, LogsArgs, NamespaceArgs, ObjectFormat};
+pub use operator::OperatorArgs;
 
 /// Run MCP servers as managed, secured endpoints.
 ///
@@ -30,6 +41,15 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Up(UpArgs),
+    Status(StatusArgs),
+    Logs(LogsArgs),
+    Down(DownArgs),
+    Apply(ApplyArgs),
+    Get(GetArgs),
+    Delete(DeleteArgs),
+    Doctor(DoctorArgs),
+    Operator(OperatorArgs),
+    Node(NodeArgs),
     ApiServer(ApiServerArgs),
     Crds(CrdsArgs),
     Demo(DemoArgs),
@@ -37,48 +57,6 @@ pub enum Command {
     Completions(CompletionsArgs),
     #[command(hide = true)]
     Reference(ReferenceArgs),
-}
-
-/// Run MCP servers on this machine, with everything they need.
-///
-/// Starts a Kubernetes-compatible API server, its controllers and a node that runs pods as processes of this machine,
-/// installs the kinds of Skep, and applies the manifests. Nothing outside of the data folder is touched, and no rights
-/// of an administrator are needed. Ctrl-C ends all of it; the next start continues where this one left off.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
-    skep up\n  \
-    skep up -f manifests/ --image-map images.yaml\n  \
-    KUBECONFIG=~/.local/share/skep/kubeconfig kubectl get pods")]
-pub struct UpArgs {
-    /// A manifest, or a folder of manifests, to apply; - reads standard input. Without any, a demo server is run.
-    #[arg(short, long, value_name = "FILE|FOLDER")]
-    pub filename: Vec<PathBuf>,
-    /// The folder of all data. It is created when it does not exist. [default: ~/.local/share/skep]
-    #[arg(long, value_name = "FOLDER")]
-    pub data_dir: Option<PathBuf>,
-    /// The address of the API server. Port 0 takes any that is free.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7443")]
-    pub listen: SocketAddr,
-    /// Run no demo server.
-    #[arg(long)]
-    pub no_demo: bool,
-    /// A file that says which command stands for which image.
-    #[arg(long, value_name = "FILE")]
-    pub image_map: Option<PathBuf>,
-    /// How pods are kept apart from this machine and from each other.
-    #[arg(long, value_enum, default_value_t = IsolationChoice::Auto)]
-    pub isolation: IsolationChoice,
-}
-
-/// How pods are kept apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum IsolationChoice {
-    /// By namespaces where the kernel has them, otherwise not at all.
-    Auto,
-    /// By namespaces, or not at all started.
-    Namespaces,
-    /// Not at all.
-    None,
 }
 
 /// Run the embedded Kubernetes API server alone.
@@ -95,7 +73,7 @@ pub struct ApiServerArgs {
     #[arg(long, value_name = "FOLDER")]
     pub data_dir: PathBuf,
     /// The address to listen on. Port 0 takes any that is free.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6443")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6443", value_parser = listen_address)]
     pub listen: SocketAddr,
     /// A further name or address by which clients reach the server, for its certificate. May be given several times.
     #[arg(long = "tls-san", value_name = "NAME", value_delimiter = ',')]
@@ -125,6 +103,16 @@ pub struct CrdsArgs {
         hide_possible_values = true
     )]
     pub kinds: Vec<String>,
+}
+
+/// An address, or the name of one on this machine, such as localhost:6443.
+fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    let found = text.to_socket_addrs().map_err(|error| match error.kind() {
+        ErrorKind::InvalidInput => "an address and a port are needed, as in 127.0.0.1:6443".to_owned(),
+        _ => format!("no address has this name: {error}"),
+    })?;
+    // A name may stand for addresses of both kinds; the older one is the one that everybody tries.
+    found.min_by_key(SocketAddr::is_ipv6).ok_or_else(|| "no address has this name".to_owned())
 }
 
 /// Takes any text, and offers the kinds to completion. Whether there is such a kind is for the command to say, with
@@ -208,16 +196,16 @@ pub enum DemoTransport {
 #[command(after_help = "Examples:\n  skep version\n  skep version -o json")]
 pub struct VersionArgs {
     /// How the version is written.
-    #[arg(short, long, value_enum, default_value_t = VersionFormat::Text, value_name = "FORMAT")]
-    pub output: VersionFormat,
+    #[arg(short, long, value_enum, default_value_t = TextFormat::Text, value_name = "FORMAT")]
+    pub output: TextFormat,
 }
 
-/// Forms of the printed version.
+/// For people or for programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum VersionFormat {
-    /// One line for people.
+pub enum TextFormat {
+    /// Lines for people.
     Text,
-    /// A JSON object for programs.
+    /// A JSON document for programs.
     Json,
 }
 

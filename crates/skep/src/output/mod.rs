@@ -1,5 +1,9 @@
 //! Standard output as a stream of data: errors are reported, a reader that went away is not one.
 
+mod table;
+
+pub(crate) use table::Table;
+
 use std::io::{self, Write as _};
 
 use anyhow::Context as _;

@@ -1,0 +1,66 @@
+//! `skep delete`.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use kube::api::{DeleteParams, DynamicObject};
+use kube::{Api, ResourceExt as _};
+
+use crate::cli::DeleteArgs;
+use crate::connection::{connect, refusal};
+use crate::data_folder::DataFolder;
+use crate::hint::Hinted;
+use crate::local::{self, Manifest};
+use crate::objects::{Kinds, Place, title};
+use crate::output;
+
+const PAUSE: Duration = Duration::from_millis(50);
+/// How long objects get to be gone.
+const LIMIT: Duration = Duration::from_mins(2);
+
+pub(super) async fn run(args: DeleteArgs) -> anyhow::Result<()> {
+    let manifests = local::read(&args.filename)?;
+    let client = connect(&DataFolder::try_from(args.data)?).await?;
+    let namespace = &args.namespace.namespace;
+    let mut objects: Vec<(String, String, Api<DynamicObject>)> = Vec::new();
+    if let Some(kind) = &args.kind {
+        let kinds = Kinds::discover(&client).await?;
+        let kind = kinds.find(kind)?;
+        let of = |name: &String| (title(&kind.resource, name), name.clone(), kind.api(&client, namespace));
+        objects.extend(args.names.iter().map(of));
+    }
+    // In the order opposite to that of making them.
+    for Manifest { origin, object } in manifests.iter().rev() {
+        let place = Place::find(&client, object, namespace).await;
+        let place = place.with_context(|| format!("cannot delete what {origin} names"))?;
+        objects.push((place.title(), place.name, place.api));
+    }
+    let mut leaving = Vec::new();
+    for (title, name, api) in objects {
+        match api.delete(&name, &DeleteParams::default()).await {
+            Ok(answer) => {
+                output::print(&format!("{title} deleted\n"))?;
+                leaving.extend(answer.left().map(|object| (title, object.uid(), name, api)));
+            }
+            Err(kube::Error::Api(status)) if status.code == 404 && args.ignore_not_found => {}
+            Err(error) => return Err(refusal(error)),
+        }
+    }
+    if args.no_wait {
+        return Ok(());
+    }
+    tokio::time::timeout(LIMIT, gone(&leaving)).await.unwrap_or_else(|_| {
+        let titles: Vec<&str> = leaving.iter().map(|(title, ..)| title.as_str()).collect();
+        let problem = format!("not all is gone after {} s, of: {}", LIMIT.as_secs(), titles.join(", "));
+        Err(Hinted::new(problem).hint("skep get KIND NAME -o yaml shows the finalizers that are waited for").into())
+    })
+}
+
+async fn gone(leaving: &[(String, Option<String>, String, Api<DynamicObject>)]) -> anyhow::Result<()> {
+    for (_, uid, name, api) in leaving {
+        while api.get_opt(name).await.map_err(refusal)?.is_some_and(|found| found.uid() == *uid) {
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,195 @@
+//! `skep operator`.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use skep_api::names::{env, operator};
+use skep_operator::metrics::Metrics;
+use skep_operator::operator::{KINDS, Operator};
+use skep_operator::{election, health, openshift};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::cli::OperatorArgs;
+use crate::hint::{Hinted, closest};
+use crate::stop::Stop;
+
+/// Which cluster to look after, and how.
+#[derive(Debug)]
+pub struct Settings {
+    kubeconfig: Option<PathBuf>,
+    context: Option<String>,
+    metrics: Option<SocketAddr>,
+    health: Option<SocketAddr>,
+    leader_elect: bool,
+    operator: skep_operator::settings::Settings,
+}
+
+impl TryFrom<OperatorArgs> for Settings {
+    type Error = anyhow::Error;
+
+    fn try_from(args: OperatorArgs) -> anyhow::Result<Self> {
+        let mut operator = skep_operator::settings::Settings::from_environment(|name| std::env::var(name).ok());
+        if !args.controllers.is_empty() {
+            operator.controllers =
+                args.controllers.iter().map(|name| kind(name)).collect::<Result<BTreeSet<_>, _>>()?;
+        }
+        operator.concurrency = args.concurrency.into();
+        Ok(Self {
+            kubeconfig: args.kubeconfig,
+            context: args.context,
+            metrics: address("--metrics-bind-address", &args.metrics_bind_address)?,
+            health: address("--health-probe-bind-address", &args.health_probe_bind_address)?,
+            leader_elect: args.leader_elect,
+            operator,
+        })
+    }
+}
+
+/// A kind that has a controller, by its name in any case.
+fn kind(name: &str) -> Result<&'static str, Hinted> {
+    KINDS.into_iter().find(|kind| kind.eq_ignore_ascii_case(name)).ok_or_else(|| {
+        let hint = match closest(name, KINDS) {
+            Some(meant) => format!("did you mean {meant}?"),
+            None => format!("the kinds are {}", KINDS.join(", ")),
+        };
+        Hinted::new(format!("there is no controller for {name:?}")).hint(hint)
+    })
+}
+
+/// An address as [HOST]:PORT; none for 0.
+fn address(flag: &str, text: &str) -> Result<Option<SocketAddr>, Hinted> {
+    if text == "0" {
+        return Ok(None);
+    }
+    let whole = if text.starts_with(':') { format!("0.0.0.0{text}") } else { text.to_owned() };
+    whole.parse().map(Some).map_err(|_| {
+        Hinted::new(format!("{flag} {text:?} is no address"))
+            .hint("write it as :8080, 127.0.0.1:8080 or [::1]:8080; 0 serves none")
+    })
+}
+
+pub(super) fn run(settings: Settings) -> anyhow::Result<()> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(serve(settings))
+}
+
+async fn serve(settings: Settings) -> anyhow::Result<()> {
+    let mut stop = Stop::new()?;
+    let client = client(&settings).await?;
+    let metrics = Arc::new(Metrics::default());
+    let (ready, is_ready) = watch::channel(false);
+    let mut told = JoinSet::new();
+    if let Some(address) = settings.metrics {
+        let listener = listen("--metrics-bind-address", address).await?;
+        told.spawn(health::serve_metrics(listener, metrics.clone()));
+    }
+    if let Some(address) = settings.health {
+        let listener = listen("--health-probe-bind-address", address).await?;
+        told.spawn(health::serve_health(listener, is_ready));
+    }
+    tokio::select! {
+        worked = work(settings, client, metrics, ready) => worked,
+        Some(ended) = told.join_next() => bail!("metrics and health are no longer served: {ended:?}"),
+        () = stop.asked() => Ok(()),
+    }
+}
+
+/// Looks after the cluster until another replica does.
+async fn work(
+    mut settings: Settings,
+    client: Client,
+    metrics: Arc<Metrics>,
+    ready: watch::Sender<bool>,
+) -> anyhow::Result<()> {
+    let mut leads = if settings.leader_elect { Some(stand(client.clone()).await?) } else { None };
+    if let Some(leads) = &mut leads {
+        // One that stands by is ready to take over.
+        ready.send_replace(true);
+        eprintln!("standing by: another replica may lead");
+        leads.wait_for(|leads| *leads).await.context("the election has ended")?;
+    }
+    let said = std::env::var(env::operator::OPENSHIFT).ok();
+    settings.operator.proxy.openshift = openshift::detect(&client, said.as_deref()).await;
+    let operator = Operator::start(client, &settings.operator, metrics);
+    operator.ready().await;
+    ready.send_replace(true);
+    eprintln!("looking after {}", scope(&settings.operator.namespaces));
+    match &mut leads {
+        None => std::future::pending().await,
+        Some(leads) => {
+            leads.wait_for(|leads| !*leads).await.context("the election has ended")?;
+            bail!("another replica leads now; this one starts anew")
+        }
+    }
+}
+
+async fn stand(client: Client) -> anyhow::Result<election::Leads> {
+    let namespace = std::env::var(env::operator::POD_NAMESPACE).unwrap_or_default();
+    let namespace = if namespace.is_empty() { operator::DEFAULT_NAMESPACE } else { &namespace };
+    let lease = operator::LEADER_ELECTION_ID;
+    let stood = election::stand(client, namespace, &identity()).await;
+    stood.with_context(|| format!("cannot stand for election by lease {lease} in namespace {namespace}"))
+}
+
+fn scope(namespaces: &[String]) -> String {
+    if namespaces.is_empty() { "all namespaces".to_owned() } else { format!("namespaces {}", namespaces.join(", ")) }
+}
+
+/// A name that no other replica has: the pod's, or this process's.
+fn identity() -> String {
+    std::env::var("HOSTNAME").ok().filter(|name| !name.is_empty()).map_or_else(
+        || format!("skep-operator-{}", std::process::id()),
+        |name| format!("{name}-{}", std::process::id()),
+    )
+}
+
+async fn client(settings: &Settings) -> anyhow::Result<Client> {
+    let options = KubeConfigOptions { context: settings.context.clone(), ..KubeConfigOptions::default() };
+    let config = match (&settings.kubeconfig, &settings.context) {
+        (Some(path), _) => {
+            let unusable = || format!("cannot use the kubeconfig {}", path.display());
+            let document = Kubeconfig::read_from(path).with_context(unusable)?;
+            Config::from_custom_kubeconfig(document, &options).await.with_context(unusable)?
+        }
+        (None, Some(_)) => {
+            Config::from_kubeconfig(&options).await.context("cannot use the kubeconfig of the environment")?
+        }
+        (None, None) => Config::infer().await.map_err(|error| {
+            Hinted::new(format!("there is no cluster to look after: {error}"))
+                .hint("name a kubeconfig with --kubeconfig, or run in a pod that has a service account")
+        })?,
+    };
+    Ok(Client::try_from(config)?)
+}
+
+async fn listen(flag: &str, address: SocketAddr) -> Result<tokio::net::TcpListener, Hinted> {
+    tokio::net::TcpListener::bind(address).await.map_err(|error: io::Error| {
+        Hinted::new(format!("cannot listen on {address}: {error}"))
+            .hint(format!("choose another address with {flag}, or 0 for none"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_those_of_the_reference() {
+        assert_eq!(address("--x", ":8080").unwrap(), Some(SocketAddr::from(([0, 0, 0, 0], 8080))));
+        assert_eq!(address("--x", "127.0.0.1:1").unwrap(), Some(SocketAddr::from(([127, 0, 0, 1], 1))));
+        assert_eq!(address("--x", "0").unwrap(), None);
+        assert!(address("--x", "here").unwrap_err().to_string().contains("--x \"here\""));
+    }
+
+    #[test]
+    fn kinds_are_found_in_any_case() {
+        assert_eq!(kind("mcpserver").unwrap(), "MCPServer");
+        assert!(kind("MCPSever").unwrap_err().to_string().contains("MCPSever"));
+    }
+}

@@ -1,0 +1,206 @@
+//! From objects to endpoints. Nothing here talks to anybody.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use k8s_openapi::api::core::v1::{Pod, Service, ServicePort};
+use kube::ResourceExt as _;
+use kube::api::DynamicObject;
+use serde_json::Value;
+use skep_api::conditions::types::READY;
+use skep_api::kind::GROUP;
+use skep_api::names::service_url;
+use skep_node::service::local_ports;
+
+use super::{Endpoint, Observed, USUAL_PATH};
+
+/// Waiting for these is in vain unless somebody does something.
+const FAILURES: [&str; 8] = [
+    "CrashLoopBackOff",
+    "CreateContainerConfigError",
+    "CreateContainerError",
+    "ErrImageNeverPull",
+    "ErrImagePull",
+    "ImagePullBackOff",
+    "InvalidImageName",
+    "RunContainerError",
+];
+
+/// All endpoints, in the order of their names.
+pub(crate) fn endpoints(observed: &Observed) -> Vec<Endpoint> {
+    let servers = observed.servers.iter().map(|(kind, object)| server(kind, object, observed));
+    let plain = observed.services.iter().filter(|service| !belongs_to_us(service.owner_references()));
+    let mut all: Vec<Endpoint> = servers.chain(plain.flat_map(|service| offered(service, observed))).collect();
+    all.sort_by(|one, other| {
+        (&one.namespace, &one.name, &one.kind, &one.url).cmp(&(&other.namespace, &other.name, &other.kind, &other.url))
+    });
+    all
+}
+
+fn belongs_to_us(owners: &[k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference]) -> bool {
+    owners.iter().any(|owner| owner.api_version.split_once('/').is_some_and(|(group, _)| group == GROUP))
+}
+
+/// An object whose controller says how it does.
+fn server(kind: &str, object: &DynamicObject, observed: &Observed) -> Endpoint {
+    let (spec, status) = (&object.data["spec"], &object.data["status"]);
+    let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+    let condition = status["conditions"].as_array().into_iter().flatten().find(|condition| condition["type"] == READY);
+    let ready = condition.map_or(status["phase"] == READY, |condition| condition["status"] == "True");
+    let message = condition.and_then(|condition| text(&condition["message"])).or_else(|| text(&status["message"]));
+    let url = text(&status["url"]);
+    let place = url.as_deref().and_then(|url| local_place(url, observed));
+    let (local_url, inside) = place.unzip();
+    Endpoint {
+        kind: kind.to_owned(),
+        namespace: object.namespace().unwrap_or_default(),
+        name: object.name_any(),
+        transport: text(&spec["transport"]),
+        phase: text(&status["phase"]).unwrap_or_else(|| "Pending".to_owned()),
+        ready,
+        local_url,
+        inside: inside.flatten(),
+        url,
+        tools: None,
+        message: message.filter(|_| !ready),
+    }
+}
+
+/// Where a URL of a service leads to on this machine and on the network of the pods. Its form is
+/// `http://NAME.NAMESPACE.svc…:PORT/PATH`.
+fn local_place(url: &str, observed: &Observed) -> Option<(String, Option<SocketAddr>)> {
+    let rest = url.strip_prefix("http://")?;
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let (host, port) = authority.split_once(':').unwrap_or((authority, "80"));
+    let mut labels = host.split('.');
+    let (name, namespace) = (labels.next()?, labels.next()?);
+    let is_it = |service: &Service| {
+        service.metadata.name.as_deref() == Some(name) && service.metadata.namespace.as_deref() == Some(namespace)
+    };
+    let service = observed.services.iter().find(|service| is_it(service))?;
+    let port = port.parse().ok()?;
+    let local = local_ports(service).get(&port).copied()?;
+    Some((format!("http://127.0.0.1:{local}{path}"), inside(service, port)))
+}
+
+/// The address of a service on the network of the pods.
+fn inside(service: &Service, port: u16) -> Option<SocketAddr> {
+    let address = service.spec.as_ref()?.cluster_ip.as_deref()?.parse().ok()?;
+    Some(SocketAddr::new(address, port))
+}
+
+/// The ports of a service on this machine, as endpoints of the workload behind it.
+fn offered(service: &Service, observed: &Observed) -> Vec<Endpoint> {
+    let local = local_ports(service);
+    let ports = service.spec.iter().flat_map(|spec| spec.ports.iter().flatten());
+    let ports: Vec<(&ServicePort, u16, u16)> = ports
+        .filter(|port| port.protocol.as_deref().unwrap_or("TCP") == "TCP")
+        .filter_map(|port| {
+            let number = u16::try_from(port.port).ok()?;
+            Some((port, number, *local.get(&number)?))
+        })
+        .collect();
+    if ports.is_empty() {
+        return Vec::new();
+    }
+    let namespace = service.namespace().unwrap_or_default();
+    let behind = Behind::find(service, observed);
+    let endpoint = |(port, number, local): (&ServicePort, u16, u16)| {
+        let path = if port.name.as_deref() == Some("mcp") { USUAL_PATH } else { "" };
+        Endpoint {
+            kind: behind.kind.to_owned(),
+            namespace: namespace.clone(),
+            name: behind.name.clone(),
+            transport: None,
+            phase: behind.phase.to_owned(),
+            ready: behind.phase == "Ready",
+            url: Some(format!("{}{path}", service_url(&service.name_any(), &namespace, port.port))),
+            local_url: Some(format!("http://127.0.0.1:{local}{path}")),
+            inside: inside(service, number),
+            tools: None,
+            message: behind.message.clone(),
+        }
+    };
+    ports.into_iter().map(endpoint).collect()
+}
+
+/// What a service leads to.
+struct Behind {
+    kind: &'static str,
+    name: String,
+    phase: &'static str,
+    message: Option<String>,
+}
+
+impl Behind {
+    fn find(service: &Service, observed: &Observed) -> Self {
+        let namespace = service.metadata.namespace.as_deref();
+        let selector = service.spec.as_ref().and_then(|spec| spec.selector.clone()).unwrap_or_default();
+        let selects = |labels: Option<&BTreeMap<String, String>>| {
+            let labels = labels.filter(|_| !selector.is_empty());
+            labels.is_some_and(|labels| selector.iter().all(|(name, value)| labels.get(name) == Some(value)))
+        };
+        let in_namespace = |of: &Option<String>| of.as_deref() == namespace;
+        let pods: Vec<&Pod> = observed.pods.iter().map(AsRef::as_ref).collect();
+        let pods: Vec<&Pod> = pods
+            .into_iter()
+            .filter(|pod| in_namespace(&pod.metadata.namespace) && selects(pod.metadata.labels.as_ref()))
+            .collect();
+        let deployment = observed.deployments.iter().find(|deployment| {
+            let template = deployment.spec.as_ref().and_then(|spec| spec.template.metadata.as_ref());
+            in_namespace(&deployment.metadata.namespace)
+                && selects(template.and_then(|metadata| metadata.labels.as_ref()))
+        });
+        let stateful_set = observed.stateful_sets.iter().find(|set| {
+            let template = set.spec.as_ref().and_then(|spec| spec.template.metadata.as_ref());
+            in_namespace(&set.metadata.namespace) && selects(template.and_then(|metadata| metadata.labels.as_ref()))
+        });
+        let (kind, name, replicas) = match (deployment, stateful_set) {
+            (Some(deployment), _) => {
+                ("Deployment", deployment.name_any(), deployment.spec.as_ref().and_then(|spec| spec.replicas))
+            }
+            (None, Some(set)) => ("StatefulSet", set.name_any(), set.spec.as_ref().and_then(|spec| spec.replicas)),
+            (None, None) => ("Service", service.name_any(), None),
+        };
+        let (phase, message) = life(&pods, replicas);
+        Self { kind, name, phase, message }
+    }
+}
+
+/// How pods do together, in one word and in a sentence.
+fn life(pods: &[&Pod], replicas: Option<i32>) -> (&'static str, Option<String>) {
+    if replicas == Some(0) {
+        return ("Stopped", None);
+    }
+    if pods.iter().any(|pod| is_ready(pod)) {
+        return ("Ready", None);
+    }
+    let complaints: Vec<(String, Option<String>)> = pods.iter().filter_map(|pod| complaint(pod)).collect();
+    let failed = complaints.iter().find(|(reason, _)| FAILURES.contains(&reason.as_str()));
+    let told = failed.or(complaints.first()).map(|(reason, message)| match message {
+        Some(message) => format!("{reason}: {message}"),
+        None => reason.clone(),
+    });
+    (if failed.is_some() { "Failed" } else { "Pending" }, told)
+}
+
+fn is_ready(pod: &Pod) -> bool {
+    let conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    pod.metadata.deletion_timestamp.is_none()
+        && conditions.into_iter().any(|condition| condition.type_ == READY && condition.status == "True")
+}
+
+/// What keeps a pod from being ready: the reason and its message.
+fn complaint(pod: &Pod) -> Option<(String, Option<String>)> {
+    let status = pod.status.as_ref()?;
+    let containers = status.init_container_statuses.iter().chain(&status.container_statuses).flatten();
+    let waiting = containers.filter_map(|container| container.state.as_ref()?.waiting.as_ref());
+    let waiting = waiting.filter_map(|waiting| Some((waiting.reason.clone()?, waiting.message.clone())));
+    let conditions = status.conditions.iter().flatten().filter(|condition| condition.status != "True");
+    let unmet = conditions.filter_map(|condition| Some((condition.reason.clone()?, condition.message.clone())));
+    waiting.chain(unmet).next()
+}
+
+#[cfg(test)]
+#[path = "rows_tests.rs"]
+mod tests;

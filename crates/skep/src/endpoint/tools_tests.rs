@@ -1,0 +1,97 @@
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::response::{IntoResponse, Response};
+use futures::StreamExt as _;
+use http::{HeaderMap, StatusCode};
+use tokio::net::TcpListener;
+
+use super::*;
+
+#[test]
+fn only_whole_events_are_read() {
+    let text = b"event: message\r\ndata: {\"id\":\r\ndata: 1}\r\n\r\n: ping\n\ndata: {\"id\":2}\n";
+    assert_eq!(events(text), [json!({"id": 1})]);
+}
+
+/// Asks a server that answers each message as `answer` says.
+async fn asked(answer: fn(&str, &HeaderMap, &Value) -> Response) -> Option<Vec<String>> {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let router = Router::new().fallback(async move |request: Request| {
+        let (head, body) = request.into_parts();
+        let bytes = axum::body::to_bytes(body, 1_000_000).await.unwrap();
+        let message = serde_json::from_slice(&bytes).unwrap_or_default();
+        answer(head.method.as_str(), &head.headers, &message)
+    });
+    let server = tokio::spawn(async move { axum::serve(listener, router).await });
+    let tools = tools(&url, None).await;
+    server.abort();
+    tools
+}
+
+fn json_answer(text: &Value) -> Response {
+    ([(CONTENT_TYPE, "application/json")], text.to_string()).into_response()
+}
+
+#[tokio::test]
+async fn a_server_with_sessions_and_pages() {
+    let tools = asked(|verb, headers, message| {
+        let id = &message["id"];
+        let in_session = headers.get(SESSION).is_some_and(|session| session == "s1")
+            && headers.get("mcp-protocol-version").is_some_and(|revision| revision == "2025-03-26");
+        match (verb, message["method"].as_str()) {
+            ("POST", Some("initialize")) => {
+                let result = json!({"protocolVersion": "2025-03-26", "capabilities": {}, "serverInfo": {}});
+                let mut answer = json_answer(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
+                answer.headers_mut().insert(SESSION, "s1".parse().unwrap());
+                answer
+            }
+            ("DELETE", _) => StatusCode::METHOD_NOT_ALLOWED.into_response(),
+            _ if !in_session => StatusCode::BAD_REQUEST.into_response(),
+            (_, Some("notifications/initialized")) => StatusCode::ACCEPTED.into_response(),
+            (_, Some("tools/list")) if message["params"]["cursor"] == "next" => {
+                // A stream that says something else first, and is never closed.
+                let noise = "data: {\"jsonrpc\": \"2.0\", \"method\": \"notifications/message\"}\n\n".to_owned();
+                let page = json!({"jsonrpc": "2.0", "id": id, "result": {"tools": [{"name": "two"}]}});
+                let events = [noise, format!("data: {page}\n\n")].map(Ok::<_, std::io::Error>);
+                let stream = futures::stream::iter(events).chain(futures::stream::pending());
+                ([(CONTENT_TYPE, "text/event-stream")], Body::from_stream(stream)).into_response()
+            }
+            (_, Some("tools/list")) => {
+                let result = json!({"tools": [{"name": "one"}], "nextCursor": "next"});
+                json_answer(&json!({"jsonrpc": "2.0", "id": id, "result": result}))
+            }
+            _ => StatusCode::NOT_FOUND.into_response(),
+        }
+    });
+    assert_eq!(tools.await.unwrap(), ["one", "two"]);
+}
+
+#[tokio::test]
+async fn a_server_without_a_handshake() {
+    let tools = asked(|_, headers, message| {
+        let says = |name: &str, value: &str| headers.get(name).is_some_and(|found| found == value);
+        let meta = &message["params"]["_meta"];
+        let good = says("mcp-protocol-version", WITHOUT_HANDSHAKE)
+            && says("mcp-method", "tools/list")
+            && meta["io.modelcontextprotocol/protocolVersion"] == WITHOUT_HANDSHAKE
+            && meta["io.modelcontextprotocol/clientCapabilities"].is_object();
+        if !good {
+            return StatusCode::BAD_REQUEST.into_response();
+        }
+        json_answer(&json!({"jsonrpc": "2.0", "id": message["id"], "result": {"tools": [{"name": "new"}]}}))
+    });
+    assert_eq!(tools.await.unwrap(), ["new"]);
+}
+
+#[tokio::test]
+async fn something_else_does_not_tell() {
+    assert_eq!(asked(|_, _, _| "<html>".into_response()).await, None);
+    assert_eq!(asked(|_, _, _| StatusCode::UNAUTHORIZED.into_response()).await, None);
+    let error = asked(|_, _, message| {
+        json_answer(&json!({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "no"}}))
+    });
+    assert_eq!(error.await, None);
+    assert_eq!(tools("http://127.0.0.1:1/mcp", None).await, None);
+}

@@ -1,0 +1,119 @@
+//! The demo server behind the proxy: clients should not notice.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use skep_proxy::stdio::{Bridge, ChildProcess};
+use skep_proxy::transparent::{Dialect, Target, Transparent};
+use skep_proxy::{Forwarded, Limits, Proxy, Readiness};
+use snapbox::cmd::cargo_bin;
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
+
+use crate::conformance::{REFERENCE, run, scenario};
+use crate::npm::Packages;
+use crate::process::Server;
+use crate::sdk_client;
+
+/// A proxy in this process.
+struct Proxied {
+    address: String,
+    stop: CancellationToken,
+    _runtime: Runtime,
+}
+
+impl Proxied {
+    fn start(make: impl FnOnce(&Readiness) -> (Proxy, Option<Arc<Bridge>>)) -> Self {
+        let runtime = Runtime::new().unwrap();
+        let stop = CancellationToken::new();
+        let readiness = Readiness::default();
+        let (proxy, bridge) = runtime.block_on(async { make(&readiness) });
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        runtime.spawn(proxy.serve(listener, stop.clone()));
+        if let Some(bridge) = bridge {
+            let arguments = ["demo", "echo", "--transport", "stdio"].map(Into::into).to_vec();
+            let program = cargo_bin!("skep").as_os_str().to_owned();
+            runtime.spawn(bridge.run(ChildProcess { program, arguments, ..Default::default() }, stop.clone()));
+            runtime.block_on(readiness.ready());
+        }
+        Self { address, stop, _runtime: runtime }
+    }
+
+    /// Streamable HTTP before a server that speaks it.
+    fn transparent(dialect: Dialect, server: &Server, is_remote: bool) -> Self {
+        let address = format!("http://{}", server.address);
+        let target = if is_remote {
+            Target::remote(dialect, &format!("{address}/mcp"))
+        } else {
+            Target::local(dialect, &address)
+        };
+        Self::start(|_| {
+            let transparent = Transparent::new(target.unwrap(), Limits::default(), Forwarded::default()).unwrap();
+            (Proxy::transparent(transparent), None)
+        })
+    }
+
+    /// Streamable HTTP before a server on standard input and output.
+    fn bridge() -> Self {
+        Self::start(|readiness| {
+            let bridge = Bridge::new(Limits::default(), readiness.clone());
+            (Proxy::streamable(Arc::clone(&bridge)), Some(bridge))
+        })
+    }
+}
+
+impl Drop for Proxied {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+#[test]
+fn the_public_suite_does_not_notice_a_transparent_proxy() {
+    let Some(packages) = Packages::get("the_public_suite_does_not_notice_a_transparent_proxy") else { return };
+    for (requirements, reference) in REFERENCE {
+        for is_remote in [false, true] {
+            let server = Server::start("streamable-http");
+            let proxied = Proxied::transparent(Dialect::Streamable, &server, is_remote);
+            let (passed, failed) = run(&packages, requirements, &proxied.address, &BTreeSet::new());
+            println!("figure: {requirements} through the proxy, remote {is_remote}: {passed} passed");
+            assert_eq!(failed, Vec::<String>::new(), "{requirements}, remote {is_remote}");
+            assert!(passed >= reference, "{requirements}: {passed} passed");
+        }
+    }
+}
+
+#[test]
+fn the_public_suite_finds_in_the_bridge_only_what_clients_cannot_share() {
+    let Some(packages) = Packages::get("the_public_suite_finds_in_the_bridge_only_what_clients_cannot_share") else {
+        return;
+    };
+    for (requirements, _) in REFERENCE {
+        let proxied = Proxied::bridge();
+        let expected = expected_failures(requirements);
+        let (passed, failed) = run(&packages, requirements, &proxied.address, &expected);
+        println!("figure: {requirements} through the bridge: {passed} passed, {} failed", failed.len());
+        let found: BTreeSet<&str> = failed.iter().map(|failed| scenario(failed)).collect();
+        assert_eq!(found, expected, "{requirements}: {failed:#?}");
+    }
+}
+
+/// The scenarios that a bridge to one process cannot pass, each with its reason.
+fn expected_failures(requirements: &str) -> BTreeSet<&'static str> {
+    let lines = include_str!("bridge_expected_failures.txt").lines();
+    let lines = lines.filter(|line| !line.starts_with('#') && !line.is_empty());
+    lines.filter_map(|line| line.split_once(": ")?.0.strip_prefix(requirements)).map(str::trim).collect()
+}
+
+#[test]
+fn the_typescript_sdk_does_not_notice_a_transparent_proxy() {
+    let Some(packages) = Packages::get("the_typescript_sdk_does_not_notice_a_transparent_proxy") else { return };
+    for (transport, dialect, path) in [("sse", Dialect::Sse, "sse"), ("streamable-http", Dialect::Streamable, "mcp")] {
+        let server = Server::start(transport);
+        let proxied = Proxied::transparent(dialect, &server, false);
+        let found = sdk_client::run(&packages, &[&format!("http://{}/{path}", proxied.address)]);
+        assert_eq!(found, sdk_client::expected(), "{transport}");
+    }
+}

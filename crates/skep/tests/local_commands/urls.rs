@@ -1,0 +1,103 @@
+//! Every endpoint has a URL on this machine that stays what it is.
+
+use std::collections::BTreeMap;
+use std::net::TcpListener;
+
+use serde_json::{Value, json};
+
+use super::free_port::free_port;
+use super::here::{Here, echo};
+
+fn urls(status: &[Value]) -> BTreeMap<String, String> {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    status.iter().map(|row| (text(&row["name"]), text(&row["localUrl"]))).collect()
+}
+
+fn all_tell(count: usize) -> impl Fn(&[Value]) -> bool {
+    move |rows| rows.len() == count && rows.iter().all(|row| row["tools"].is_array())
+}
+
+#[test]
+fn two_services_may_want_one_port() {
+    let here = Here::new();
+    let port = free_port();
+    let first = here.manifest("first.json", &echo("second-by-name", port));
+    here.up(&["-f", &first]);
+    here.status_when("the first is there", all_tell(1));
+    // Somebody else has the next number, which is not known to any service.
+    let taken = TcpListener::bind(("127.0.0.1", port + 1));
+    let other = here.manifest("other.json", &echo("first-by-name", port));
+    assert_eq!(
+        here.done(&["apply", "-f", &other]),
+        "deployment.apps/first-by-name created\nservice/first-by-name created\n"
+    );
+    let before = urls(&here.status_when("both are there", all_tell(2)));
+    assert_eq!(before["second-by-name"], format!("http://127.0.0.1:{port}/mcp"));
+    assert_ne!(before["first-by-name"], before["second-by-name"]);
+    assert_ne!(before["first-by-name"], format!("http://127.0.0.1:{}/mcp", port + 1));
+    drop(taken);
+    here.done(&["down"]);
+    here.up(&["--no-demo"]);
+    assert_eq!(urls(&here.status_when("both are back", all_tell(2))), before);
+}
+
+#[test]
+fn a_port_that_somebody_has_taken_is_tried_again() {
+    let here = Here::new();
+    let port = free_port();
+    here.up(&["-f", &here.manifest("echo.json", &echo("echo", port))]);
+    let before = urls(&here.status_when("it is there", all_tell(1)));
+    here.done(&["down"]);
+    let taken = TcpListener::bind(("127.0.0.1", port)).unwrap();
+    here.up(&["--no-demo"]);
+    let rows = here.status_when("it is ready", |rows| rows.len() == 1 && rows[0]["ready"] == true);
+    assert!(rows[0]["tools"].is_null(), "somebody else has its port: {rows:#?}");
+    drop(taken);
+    assert_eq!(urls(&here.status_when("it has its port back", all_tell(1))), before);
+}
+
+#[test]
+fn the_endpoint_of_an_mcp_server_is_that_of_its_service() {
+    let here = Here::new();
+    let port = free_port();
+    let [deployment, mut service] = echo("mcp-hive-proxy", port);
+    let server = json!({"apiVersion": "toolhive.stacklok.dev/v1beta1", "kind": "MCPServer",
+        "metadata": {"name": "hive", "namespace": "default"},
+        "spec": {"image": "skep-demo/echo", "transport": "streamable-http"}});
+    here.up(&["--no-demo"]);
+    here.done(&["apply", "-f", &here.manifest("hive.json", &[server])]);
+    let rows = here.status_when("it is listed", |rows| rows.len() == 1);
+    assert_eq!(rows[0]["kind"], "MCPServer");
+    assert_eq!((&rows[0]["phase"], &rows[0]["ready"]), (&json!("Pending"), &json!(false)));
+
+    // What the operator does.
+    let made: Value = serde_json::from_str(&here.done(&["get", "mcpserver", "hive", "-o", "json"])).unwrap();
+    service["spec"]["type"] = json!("ClusterIP");
+    service["metadata"]["ownerReferences"] = json!([{"apiVersion": made["apiVersion"], "kind": "MCPServer",
+        "name": "hive", "uid": made["metadata"]["uid"], "controller": true}]);
+    here.done(&["apply", "-f", &here.manifest("children.json", &[deployment, service])]);
+    let url = format!("http://mcp-hive-proxy.default.svc.cluster.local:{port}/mcp");
+    let status = json!({"phase": "Ready", "url": url, "conditions": [{"type": "Ready", "status": "True",
+        "reason": "Ready", "message": "it runs", "lastTransitionTime": "2026-01-01T00:00:00Z"}]});
+    patch_status(&here, &status);
+    let rows = here.status_when("it tells its tools", |rows| rows.iter().any(|row| row["tools"].is_array()));
+    assert_eq!(rows.len(), 1, "the service of a server is no endpoint of its own: {rows:#?}");
+    assert_eq!(rows[0]["localUrl"], format!("http://127.0.0.1:{port}/mcp"));
+    assert_eq!((&rows[0]["phase"], &rows[0]["url"]), (&json!("Ready"), &json!(url)));
+}
+
+fn patch_status(here: &Here, status: &Value) {
+    use kube::api::{DynamicObject, Patch, PatchParams};
+    use kube::config::{KubeConfigOptions, Kubeconfig};
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let kubeconfig = Kubeconfig::read_from(here.data().join("kubeconfig")).unwrap();
+        let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+        let client = kube::Client::try_from(config).unwrap();
+        let kind = kube::core::GroupVersionKind::gvk("toolhive.stacklok.dev", "v1beta1", "MCPServer");
+        let resource = kube::discovery::ApiResource::from_gvk_with_plural(&kind, "mcpservers");
+        let api: kube::Api<DynamicObject> = kube::Api::namespaced_with(client, "default", &resource);
+        let patch = json!({"status": status});
+        api.patch_status("hive", &PatchParams::default(), &Patch::Merge(&patch)).await.unwrap();
+    });
+}
