@@ -1,13 +1,18 @@
-//! `cargo run --release -p skep-bench -- kube`: Skep beside what it stands in for, in one run on one machine.
+//! `cargo run --release -p skep-bench -- kube`: Skep beside what it stands in for, in one run on one machine; `-- up`: how
+//! soon it is of use.
 
 mod kube;
+mod measure;
 mod table;
+mod up;
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
+
+use measure::{Figures, Measure};
 
 /// Measures Skep beside what it stands in for
 #[derive(Debug, Parser)]
@@ -24,6 +29,29 @@ enum Bench {
     /// KUBEBUILDER_ASSETS names the folder of the real server's binaries (cargo xtask control-plane). The exit code
     /// says whether all targets are met.
     Kube(KubeArgs),
+    /// `skep up` with the demo server, from its start to the first answer of a tool
+    ///
+    /// The exit code says whether all targets are met.
+    Up(UpArgs),
+}
+
+#[derive(Debug, Args)]
+struct UpArgs {
+    /// How often to start it on fresh data; the table shows medians
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
+#[derive(Debug, Args)]
+struct CommonArgs {
+    /// The skep to measure; without it, one is built
+    #[arg(long, value_name = "FILE")]
+    skep: Option<PathBuf>,
+    /// Also write the figures of every round to a file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -34,21 +62,16 @@ struct KubeArgs {
     /// How many custom resources to create, list and hold in memory
     #[arg(long, default_value_t = 5000)]
     objects: usize,
-    /// The skep to measure; without it, one is built
-    #[arg(long, value_name = "FILE")]
-    skep: Option<PathBuf>,
     /// Measure skep alone
     #[arg(long)]
     alone: bool,
-    /// Also write the figures of every round to a file
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    common: CommonArgs,
 }
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let Bench::Kube(arguments) = Cli::parse().bench;
-    match run(arguments).await {
+    match run(Cli::parse().bench).await {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -59,18 +82,33 @@ async fn main() -> ExitCode {
 }
 
 /// Whether all targets are met.
-async fn run(arguments: KubeArgs) -> anyhow::Result<bool> {
-    let skep = match arguments.skep {
-        Some(file) => file,
-        None => build()?,
-    };
-    let figures = kube::run(&skep, arguments.rounds, arguments.objects, arguments.alone).await?;
-    if let Some(file) = arguments.json {
-        std::fs::write(&file, format!("{:#}\n", table::json(&figures)))
-            .with_context(|| format!("cannot write {}", file.display()))?;
+async fn run(bench: Bench) -> anyhow::Result<bool> {
+    match bench {
+        Bench::Kube(KubeArgs { rounds, objects, alone, common }) => {
+            let figures = kube::run(&common.program()?, rounds, objects, alone).await?;
+            common.tell(&kube::measures::ALL, &figures)
+        }
+        Bench::Up(UpArgs { rounds, common }) => {
+            let figures = up::run(&common.program()?, rounds)?;
+            common.tell(&up::ALL, &figures)
+        }
     }
-    print!("{}", table::text(&figures));
-    Ok(table::all_met(&figures))
+}
+
+impl CommonArgs {
+    fn program(&self) -> anyhow::Result<PathBuf> {
+        self.skep.clone().map_or_else(build, Ok)
+    }
+
+    /// Tells the figures, and whether all targets are met.
+    fn tell(&self, measures: &[Measure], figures: &[Figures]) -> anyhow::Result<bool> {
+        if let Some(file) = &self.json {
+            std::fs::write(file, format!("{:#}\n", table::json(measures, figures)))
+                .with_context(|| format!("cannot write {}", file.display()))?;
+        }
+        print!("{}", table::text(measures, figures));
+        Ok(table::all_met(measures, figures))
+    }
 }
 
 /// Builds the program as it is shipped. It is beside this one.

@@ -4,19 +4,19 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use crate::kube::{Better, Figures, Measure, Target};
+use crate::measure::{Better, Figures, Measure, Target};
 
 /// The medians side by side: ours, the real server's, how many times better ours is, and whether that was promised.
-pub(crate) fn text(figures: &[Figures]) -> String {
+pub(crate) fn text(measures: &[Measure], figures: &[Figures]) -> String {
     let mut text = format!("{:<46}", "median of all rounds");
     for of_one in figures {
-        let _ = write!(text, " {:>22}", of_one.server);
+        let _ = write!(text, " {:>22}", of_one.of);
     }
     text.push_str(if figures.len() > 1 { "   better by  target\n" } else { "  target\n" });
-    for measure in Measure::ALL {
-        let _ = write!(text, "{:<46}", measure.name());
+    for &measure in measures {
+        let _ = write!(text, "{:<46}", measure.name);
         for of_one in figures {
-            let shown = of_one.median(measure).map(|value| format!("{} {:<3}", number(value), measure.unit()));
+            let shown = of_one.median(measure).map(|value| format!("{} {:<3}", number(value), measure.unit));
             let _ = write!(text, " {:>22}", shown.unwrap_or_default());
         }
         if figures.len() > 1 {
@@ -32,27 +32,27 @@ pub(crate) fn text(figures: &[Figures]) -> String {
 }
 
 /// Whether every target that can be judged is met.
-pub(crate) fn all_met(figures: &[Figures]) -> bool {
-    Measure::ALL.iter().all(|measure| is_met(figures, *measure) != Some(false))
+pub(crate) fn all_met(measures: &[Measure], figures: &[Figures]) -> bool {
+    measures.iter().all(|measure| is_met(figures, *measure) != Some(false))
 }
 
-pub(crate) fn json(figures: &[Figures]) -> Value {
+pub(crate) fn json(measures: &[Measure], figures: &[Figures]) -> Value {
     let of_one = |figures: &Figures| -> Value {
-        let measures = Measure::ALL.iter().map(|measure| {
+        let measures = measures.iter().map(|measure| {
             let rounds: Vec<f64> = figures.all(*measure).collect();
-            let value = json!({ "unit": measure.unit(), "median": figures.median(*measure), "rounds": rounds });
-            (measure.name().to_owned(), value)
+            let value = json!({ "unit": measure.unit, "median": figures.median(*measure), "rounds": rounds });
+            (measure.name.to_owned(), value)
         });
         Value::Object(measures.collect::<Map<_, _>>())
     };
-    Value::Object(figures.iter().map(|figures| (figures.server.to_owned(), of_one(figures))).collect())
+    Value::Object(figures.iter().map(|figures| (figures.of.to_owned(), of_one(figures))).collect())
 }
 
 /// How many times better ours is.
 fn advantage(figures: &[Figures], measure: Measure) -> Option<f64> {
     let [ours, real] = figures else { return None };
     let (ours, real) = (ours.median(measure)?, real.median(measure)?);
-    Some(match measure.better() {
+    Some(match measure.better {
         Better::More => ours / real,
         Better::Less => real / ours,
     })
@@ -60,16 +60,16 @@ fn advantage(figures: &[Figures], measure: Measure) -> Option<f64> {
 
 /// None where nothing was promised, or there is nothing to compare with.
 fn is_met(figures: &[Figures], measure: Measure) -> Option<bool> {
-    Some(match measure.target()? {
+    Some(match measure.target? {
         Target::Times(times) => advantage(figures, measure)? >= times,
         Target::Below(limit) => figures.first()?.median(measure)? < limit,
     })
 }
 
 fn verdict(figures: &[Figures], measure: Measure) -> Option<String> {
-    let target = match measure.target()? {
+    let target = match measure.target? {
         Target::Times(times) => format!("at least {times} ×"),
-        Target::Below(limit) => format!("below {limit} {}", measure.unit()),
+        Target::Below(limit) => format!("below {limit} {}", measure.unit),
     };
     Some(match is_met(figures, measure) {
         Some(true) => format!("{target}: met"),
@@ -86,26 +86,27 @@ fn number(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kube::measures::{ALL, CUSTOM_RESOURCES, START_TO_READY};
 
     fn figures(server: &'static str, start: f64, creates: [f64; 3]) -> Figures {
-        let rounds = creates.map(|creates| vec![(Measure::StartToReady, start), (Measure::CustomResources, creates)]);
-        Figures { server, rounds: rounds.to_vec() }
+        let rounds = creates.map(|creates| vec![(START_TO_READY, start), (CUSTOM_RESOURCES, creates)]);
+        Figures { of: server, rounds: rounds.to_vec() }
     }
 
     #[test]
     fn targets_are_judged_by_medians() {
         let good = [figures("ours", 149.0, [10.0, 300.0, 400.0]), figures("real", 4000.0, [100.0, 100.0, 900.0])];
-        assert!(all_met(&good), "{}", text(&good));
+        assert!(all_met(&ALL, &good), "{}", text(&ALL, &good));
         let slow_start = [figures("ours", 150.0, [300.0; 3]), figures("real", 4000.0, [100.0; 3])];
-        assert!(!all_met(&slow_start), "{}", text(&slow_start));
+        assert!(!all_met(&ALL, &slow_start), "{}", text(&ALL, &slow_start));
         let slow_creates = [figures("ours", 1.0, [299.0; 3]), figures("real", 4000.0, [100.0; 3])];
-        assert!(text(&slow_creates).contains("at least 3 ×: MISSED"), "{}", text(&slow_creates));
-        assert!(!all_met(&slow_creates));
+        assert!(text(&ALL, &slow_creates).contains("at least 3 ×: MISSED"), "{}", text(&ALL, &slow_creates));
+        assert!(!all_met(&ALL, &slow_creates));
     }
 
     #[test]
     fn alone_there_is_nothing_to_compare_with() {
         let alone = [figures("ours", 1.0, [1.0; 3])];
-        assert!(all_met(&alone) && !text(&alone).contains("MISSED"));
+        assert!(all_met(&ALL, &alone) && !text(&ALL, &alone).contains("MISSED"));
     }
 }

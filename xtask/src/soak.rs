@@ -42,7 +42,7 @@ struct Tier {
     settings: fn(u64) -> Vec<(&'static str, u64)>,
 }
 
-const TIERS: [Tier; 8] = [
+const TIERS: [Tier; 14] = [
     Tier {
         name: "apply",
         what: "300 random sequences of server-side apply, compared with the real server",
@@ -88,11 +88,53 @@ const TIERS: [Tier; 8] = [
         settings: |_| Vec::new(),
     },
     Tier {
+        name: "kubectl",
+        what: "every script of conformance/kubectl on a real cluster",
+        command: "test -p skep-kube --test kubectl the_golden_transcripts",
+        rounds: 1,
+        settings: |_| Vec::new(),
+    },
+    Tier {
+        name: "runtime",
+        what: "what kube-rs' runtime and an elector expect, on the real server",
+        command: "test -p skep-kube --test kube_runtime on_a_real_server",
+        rounds: 1,
+        settings: |_| Vec::new(),
+    },
+    Tier {
         name: "fuzz",
         what: "a minute of every fuzz target",
         command: "test --release -p skep-fuzz --test short_run",
         rounds: 6,
         settings: |round| vec![("SKEP_FUZZ_SECONDS", FUZZ_SECONDS), ("SKEP_FUZZ_SEED", round)],
+    },
+    Tier {
+        name: "generation-race",
+        what: "200 rolling updates in which the old pod starts again, on skep up and on the real control plane",
+        command: "test -p skep -p skep-node --test up --test kubelet generation_race",
+        rounds: 1,
+        settings: |_| Vec::new(),
+    },
+    Tier {
+        name: "crowd",
+        what: "50 pods at once, twice, on skep up; nothing is left of them",
+        command: "test -p skep --test up crowd",
+        rounds: 1,
+        settings: |_| Vec::new(),
+    },
+    Tier {
+        name: "kill-up",
+        what: "kill -9 of skep up at 50 random moments",
+        command: "test -p skep --test up kills",
+        rounds: 1,
+        settings: |round| vec![("SKEP_KILL_SEED", round)],
+    },
+    Tier {
+        name: "up",
+        what: "start of skep up to the first answer of a tool; fails when it takes too long",
+        command: "run --release -p skep-bench -- up",
+        rounds: 1,
+        settings: |_| Vec::new(),
     },
     Tier {
         name: "bench",
@@ -153,8 +195,8 @@ fn choose(names: &[String]) -> anyhow::Result<Vec<&'static Tier>> {
 }
 
 fn overview() -> String {
-    let lines = TIERS.iter().map(|tier| format!("{:<12} {:>6}  {}\n", tier.name, tier.rounds, tier.what));
-    format!("{:<12} {:>6}\n{}{:<12} {:>6}  all of them\n", "name", "rounds", lines.collect::<String>(), "all", "")
+    let lines = TIERS.iter().map(|tier| format!("{:<16} {:>6}  {}\n", tier.name, tier.rounds, tier.what));
+    format!("{:<16} {:>6}\n{}{:<16} {:>6}  all of them\n", "name", "rounds", lines.collect::<String>(), "all", "")
 }
 
 /// Runs rounds until there were enough, the time is up, or one fails.
@@ -194,10 +236,10 @@ fn one_round(mut command: Command) -> anyhow::Result<(bool, Vec<String>)> {
 }
 
 fn summary(outcomes: &[Outcome]) -> ExitCode {
-    println!("\n{:<12} {:>6} {:>8} {:>9}", "name", "rounds", "", "time");
+    println!("\n{:<16} {:>6} {:>8} {:>9}", "name", "rounds", "", "time");
     for Outcome { name, rounds, passed, took, figures } in outcomes {
         let seconds = format!("{:.0} s", took.as_secs_f64());
-        println!("{name:<12} {rounds:>6} {:>8} {seconds:>9}", if *passed { "passed" } else { "FAILED" });
+        println!("{name:<16} {rounds:>6} {:>8} {seconds:>9}", if *passed { "passed" } else { "FAILED" });
         for figure in figures {
             println!("  {figure}");
         }

@@ -8,9 +8,10 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 
 use super::load::{Call, send, send_all};
-use super::measure::Measure;
+use super::measures;
 use super::objects::{CONFIG_MAPS, config_map, custom_resource, install};
 use super::server::Server;
+use crate::measure::Measure;
 
 const CONNECTIONS: usize = 4;
 const CONFIG_MAPS_AT_ONCE: usize = 2000;
@@ -51,16 +52,16 @@ pub(super) async fn run(server: &Server, objects: usize) -> anyhow::Result<Vec<(
     let mut delays = fan_out(server).await?;
 
     Ok(vec![
-        (Measure::StartToReady, milliseconds(server.ready_after())),
-        (Measure::CustomResources, per_second(objects, custom_resources)),
-        (Measure::ConfigMaps, per_second(CONFIG_MAPS_AT_ONCE, at_once)),
-        (Measure::ConfigMapsOneByOne, per_second(CONFIG_MAPS_ONE_BY_ONE, one_by_one)),
-        (Measure::Updates, per_second(replaced, replacing)),
-        (Measure::List, percentile(&mut lists, 50)?),
-        (Measure::FanOut, percentile(&mut delays, 50)?),
-        (Measure::SlowestFanOut, percentile(&mut delays, 99)?),
-        (Measure::Memory, mebibytes(memory)),
-        (Measure::MemoryAfterwards, mebibytes(server.resident_bytes())),
+        (measures::START_TO_READY, milliseconds(server.ready_after())),
+        (measures::CUSTOM_RESOURCES, per_second(objects, custom_resources)),
+        (measures::CONFIG_MAPS, per_second(CONFIG_MAPS_AT_ONCE, at_once)),
+        (measures::CONFIG_MAPS_ONE_BY_ONE, per_second(CONFIG_MAPS_ONE_BY_ONE, one_by_one)),
+        (measures::UPDATES, per_second(replaced, replacing)),
+        (measures::LIST, percentile(&mut lists, 50)?),
+        (measures::FAN_OUT, percentile(&mut delays, 50)?),
+        (measures::SLOWEST_FAN_OUT, percentile(&mut delays, 99)?),
+        (measures::MEMORY, mebibytes(memory)),
+        (measures::MEMORY_AFTERWARDS, mebibytes(server.resident_bytes())),
     ])
 }
 

@@ -1,0 +1,67 @@
+//! What is measured, what was promised, and what came out.
+
+/// One line of a table.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Measure {
+    pub(crate) name: &'static str,
+    pub(crate) unit: &'static str,
+    pub(crate) better: Better,
+    pub(crate) target: Option<Target>,
+}
+
+/// Which of two figures is the good one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Better {
+    More,
+    Less,
+}
+
+/// What a figure must be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Target {
+    /// So many times better than the other's.
+    Times(f64),
+    /// Less than this, whatever the other does.
+    Below(f64),
+}
+
+impl Measure {
+    /// How often something happens in a second.
+    pub(crate) const fn rate(name: &'static str) -> Self {
+        Self { name, unit: "/s", better: Better::More, target: None }
+    }
+
+    /// How long something takes.
+    pub(crate) const fn time(name: &'static str) -> Self {
+        Self { name, unit: "ms", better: Better::Less, target: None }
+    }
+
+    /// How much something holds.
+    pub(crate) const fn memory(name: &'static str) -> Self {
+        Self { name, unit: "MiB", better: Better::Less, target: None }
+    }
+
+    pub(crate) const fn must_be(self, target: Target) -> Self {
+        Self { target: Some(target), ..self }
+    }
+}
+
+/// The figures of one program: one for each measure and round.
+#[derive(Debug)]
+pub(crate) struct Figures {
+    pub(crate) of: &'static str,
+    pub(crate) rounds: Vec<Vec<(Measure, f64)>>,
+}
+
+impl Figures {
+    /// The median of the rounds.
+    pub(crate) fn median(&self, measure: Measure) -> Option<f64> {
+        let mut values: Vec<f64> = self.all(measure).collect();
+        values.sort_by(f64::total_cmp);
+        values.get(values.len() / 2).copied()
+    }
+
+    pub(crate) fn all(&self, measure: Measure) -> impl Iterator<Item = f64> {
+        self.rounds.iter().flatten().filter(move |(of, _)| *of == measure).map(|(_, value)| *value)
+    }
+}
