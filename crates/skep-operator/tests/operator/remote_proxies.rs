@@ -24,9 +24,12 @@ fn condition(proxy: &MCPRemoteProxy, type_: &str) -> Option<(ConditionStatus, St
     Some((found.status, found.reason.clone(), found.message.clone()))
 }
 
+/// Whether everything of the proxy is in place: it has an address, and no pods, since there is no node.
 fn is_settled(proxy: &MCPRemoteProxy) -> bool {
     proxy.status.as_ref().is_some_and(|status| {
-        status.observed_generation == proxy.metadata.generation && status.phase == Some(MCPRemoteProxyPhase::Pending)
+        status.observed_generation == proxy.metadata.generation
+            && status.phase == Some(MCPRemoteProxyPhase::Pending)
+            && status.url.is_some()
     })
 }
 

@@ -43,9 +43,13 @@ fn phase(server: &MCPServer) -> Option<MCPServerPhase> {
     server.status.as_ref()?.phase
 }
 
+/// Whether everything of the server is in place: it has an address, and no pods, since there is no node.
 fn is_settled(server: &MCPServer) -> bool {
-    let observed = server.status.as_ref().and_then(|status| status.observed_generation);
-    observed == server.metadata.generation && phase(server) == Some(MCPServerPhase::Pending)
+    server.status.as_ref().is_some_and(|status| {
+        status.observed_generation == server.metadata.generation
+            && status.phase == Some(MCPServerPhase::Pending)
+            && status.url.is_some()
+    })
 }
 
 fn template_annotations(deployment: &Value) -> Value {
