@@ -1,6 +1,5 @@
 //! Objects that the operator writes, as it remembers them: in full where they are ours, in name only where they are not.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -10,6 +9,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use skep_api::kind::GROUP;
 use skep_api::names::{field_managers, labels};
+
+use super::kind::named_as;
 
 /// An object of a built-in kind `K`.
 pub struct Child<K> {
@@ -85,24 +86,7 @@ impl<K> fmt::Debug for Child<K> {
 }
 
 impl<K: kube::Resource<DynamicType = (), Scope = NamespaceResourceScope>> kube::Resource for Child<K> {
-    type DynamicType = ();
-    type Scope = NamespaceResourceScope;
-
-    fn kind((): &()) -> Cow<'_, str> {
-        K::kind(&())
-    }
-
-    fn group((): &()) -> Cow<'_, str> {
-        K::group(&())
-    }
-
-    fn version((): &()) -> Cow<'_, str> {
-        K::version(&())
-    }
-
-    fn plural((): &()) -> Cow<'_, str> {
-        K::plural(&())
-    }
+    named_as!(K);
 
     fn meta(&self) -> &ObjectMeta {
         &self.metadata

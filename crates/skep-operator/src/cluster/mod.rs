@@ -1,6 +1,7 @@
 //! What the operator knows of the cluster: one watch per kind for the whole process, and who names whom.
 
 mod child;
+mod kind;
 mod pod;
 mod references;
 mod seen;

@@ -1,12 +1,12 @@
 //! Pods, as far as the phase of a workload depends on them.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Deserializer};
+
+use super::kind::named_as;
 
 /// Reasons to wait that do not go away by themselves.
 const HOPELESS: [&str; 3] = ["CrashLoopBackOff", "CreateContainerError", "InvalidImageName"];
@@ -88,24 +88,7 @@ fn failure(container: &ContainerStatus) -> Option<String> {
 }
 
 impl kube::Resource for PodSeen {
-    type DynamicType = ();
-    type Scope = NamespaceResourceScope;
-
-    fn kind((): &()) -> Cow<'_, str> {
-        Pod::kind(&())
-    }
-
-    fn group((): &()) -> Cow<'_, str> {
-        Pod::group(&())
-    }
-
-    fn version((): &()) -> Cow<'_, str> {
-        Pod::version(&())
-    }
-
-    fn plural((): &()) -> Cow<'_, str> {
-        Pod::plural(&())
-    }
+    named_as!(Pod);
 
     fn meta(&self) -> &ObjectMeta {
         &self.metadata

@@ -1,13 +1,12 @@
 //! Custom resources as they come from the API server, those that cannot be read included.
 
-use std::borrow::Cow;
-
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use skep_api::kind::Kind;
 use skep_api::names::annotations;
+
+use super::kind::named_as;
 
 /// An object of kind `K`. One that cannot be read does not hide the others: a list of both is read all the same.
 #[derive(Clone, Debug)]
@@ -61,24 +60,7 @@ fn trim(object: &mut Value) {
 }
 
 impl<K: Kind> kube::Resource for Seen<K> {
-    type DynamicType = ();
-    type Scope = NamespaceResourceScope;
-
-    fn kind((): &()) -> Cow<'_, str> {
-        K::kind(&())
-    }
-
-    fn group((): &()) -> Cow<'_, str> {
-        K::group(&())
-    }
-
-    fn version((): &()) -> Cow<'_, str> {
-        K::version(&())
-    }
-
-    fn plural((): &()) -> Cow<'_, str> {
-        K::plural(&())
-    }
+    named_as!(K);
 
     fn meta(&self) -> &ObjectMeta {
         match self {

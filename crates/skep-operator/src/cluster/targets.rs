@@ -6,13 +6,13 @@ use kube::ResourceExt as _;
 use skep_api::kind::Kind;
 use skep_api::kinds::authz::AuthzConfig;
 use skep_api::kinds::ca_bundle::CABundleRef;
-use skep_api::kinds::references::AuthServerRef;
 use skep_api::kinds::{
     MCPAuthzConfig, MCPExternalAuthConfig, MCPGroup, MCPOIDCConfig, MCPRemoteProxy, MCPServer, MCPServerEntry,
     MCPTelemetryConfig, MCPToolConfig, MCPWebhookConfig, VirtualMCPServer,
 };
 
 use crate::id::ObjectId;
+use crate::proxy::{Common, Proxied as _};
 
 /// The kind of ConfigMaps in the index.
 pub(super) const CONFIG_MAP: &str = "ConfigMap";
@@ -32,6 +32,18 @@ struct Targets<'a> {
 impl<'a> Targets<'a> {
     fn new(namespace: &'a str) -> Self {
         Self { namespace, found: BTreeSet::new() }
+    }
+
+    /// What every workload with a proxy can name.
+    fn of(common: Common<'a>) -> Self {
+        Self::new(common.namespace)
+            .authz(common.authz_config, common.authz_config_ref)
+            .add::<MCPExternalAuthConfig>(common.external_auth_config_ref)
+            .add::<MCPExternalAuthConfig>(common.auth_server_ref.map(|found| found.name.as_str()))
+            .add::<MCPGroup>(common.group_ref)
+            .add::<MCPOIDCConfig>(common.oidc_config_ref.map(|found| found.name.as_str()))
+            .add::<MCPTelemetryConfig>(common.telemetry_config_ref.map(|found| found.name.as_str()))
+            .add::<MCPToolConfig>(common.tool_config_ref)
     }
 
     fn add<K: Kind>(self, name: Option<&str>) -> Self {
@@ -54,45 +66,18 @@ impl<'a> Targets<'a> {
         let config_map = bundle.and_then(|bundle| bundle.config_map_ref.as_ref()).map(|found| found.name.as_str());
         self.kind(CONFIG_MAP, config_map)
     }
-
-    fn auth(self, external: Option<&str>, server: Option<&AuthServerRef>) -> Self {
-        self.add::<MCPExternalAuthConfig>(external)
-            .add::<MCPExternalAuthConfig>(server.map(|server| server.name.as_str()))
-    }
 }
 
 impl Refers for MCPServer {
     fn targets(&self) -> BTreeSet<ObjectId> {
-        let spec = &self.spec;
-        Targets::new(&self.namespace().unwrap_or_default())
-            .authz(spec.authz_config.as_ref(), spec.authz_config_ref.as_ref().map(|found| found.name.as_str()))
-            .auth(
-                spec.external_auth_config_ref.as_ref().map(|found| found.name.as_str()),
-                spec.auth_server_ref.as_ref(),
-            )
-            .add::<MCPGroup>(spec.group_ref.as_ref().map(|found| found.name.as_str()))
-            .add::<MCPOIDCConfig>(spec.oidc_config_ref.as_ref().map(|found| found.name.as_str()))
-            .add::<MCPTelemetryConfig>(spec.telemetry_config_ref.as_ref().map(|found| found.name.as_str()))
-            .add::<MCPToolConfig>(spec.tool_config_ref.as_ref().map(|found| found.name.as_str()))
-            .add::<MCPWebhookConfig>(spec.webhook_config_ref.as_ref().map(|found| found.name.as_str()))
-            .found
+        let webhooks = self.spec.webhook_config_ref.as_ref().map(|found| found.name.as_str());
+        Targets::of(self.common()).add::<MCPWebhookConfig>(webhooks).found
     }
 }
 
 impl Refers for MCPRemoteProxy {
     fn targets(&self) -> BTreeSet<ObjectId> {
-        let spec = &self.spec;
-        Targets::new(&self.namespace().unwrap_or_default())
-            .authz(spec.authz_config.as_ref(), spec.authz_config_ref.as_ref().map(|found| found.name.as_str()))
-            .auth(
-                spec.external_auth_config_ref.as_ref().map(|found| found.name.as_str()),
-                spec.auth_server_ref.as_ref(),
-            )
-            .add::<MCPGroup>(spec.group_ref.as_ref().map(|found| found.name.as_str()))
-            .add::<MCPOIDCConfig>(spec.oidc_config_ref.as_ref().map(|found| found.name.as_str()))
-            .add::<MCPTelemetryConfig>(spec.telemetry_config_ref.as_ref().map(|found| found.name.as_str()))
-            .add::<MCPToolConfig>(spec.tool_config_ref.as_ref().map(|found| found.name.as_str()))
-            .found
+        Targets::of(self.common()).found
     }
 }
 
