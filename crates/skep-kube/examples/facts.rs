@@ -10,7 +10,7 @@
 //! zero. OpenAPI has no words for that, and clients see the difference (`readOnly: false` vanishes,
 //! `enableServiceLinks: false` stays). `name` is what the type is called where it has a name that `type` does not tell
 //! (`v1.PullPolicy`), and `inline` the embedded structs on the way to the member (`VolumeSource`): both stand in the
-//! complaints about values of the wrong type. A few lines of Go reflection over the public types make it.
+//! complaints about values of the wrong type. `go run ./shapes` in `tools/control-plane` makes it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
