@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tokio::net::unix::pipe;
 
 use super::launch::{Ending, Watched};
+use super::private;
 use super::protocol::MAIN;
 use super::root::RootPlan;
 use super::stream::Streams;
@@ -56,10 +57,9 @@ impl Runtime {
 }
 
 fn root_plan(spec: &ContainerSpec) -> RootPlan {
-    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
     RootPlan {
         mounts: spec.mounts.clone(),
-        hidden: spec.hidden.iter().cloned().chain(home).collect(),
+        hidden: spec.hidden.iter().cloned().chain(private::places()).collect(),
         read_only: spec.read_only_root,
     }
 }

@@ -8,6 +8,7 @@ mod capabilities;
 mod handle;
 mod init;
 mod launch;
+mod private;
 mod protocol;
 mod root;
 mod spec;
@@ -21,5 +22,6 @@ pub use spec::{ContainerSpec, ExecSpec, Exit, Mount, POD_ADDRESS_VARIABLE, Start
 pub use stream::Terminal;
 
 pub(crate) use launch::{Ending, Init, LaunchError, try_world};
+pub(crate) use private::is_in_a_home;
 pub(crate) use protocol::{Identity, Place, Program, Root, World};
 pub(crate) use stream::Streams;

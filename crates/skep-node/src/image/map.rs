@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::{Program, place};
-use crate::container::Mount;
+use crate::container::{Mount, is_in_a_home};
 
 /// Entries in the order of the file; the first that fits is taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl Mapping {
         let bound = |path: PathBuf| Mount { source: path.clone(), target: path, read_only: true };
         // The program itself may live in the home folder, which containers do not see otherwise.
         let program = self.command.first().and_then(|program| place::find(program));
-        let needed = program.map(|program| super::prefix_of(&program)).filter(|prefix| place::is_hidden(prefix));
+        let needed = program.map(|program| super::prefix_of(&program)).filter(|prefix| is_in_a_home(prefix));
         Program {
             entrypoint: self.command.clone(),
             arguments: self.args.clone(),

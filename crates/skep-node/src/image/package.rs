@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::{ImageError, Program, place, prefix_of};
-use crate::container::Mount;
+use crate::container::{Mount, is_in_a_home};
 
 /// In the folder of a package that is complete.
 const MARK: &str = ".installed";
@@ -116,7 +116,7 @@ impl Package {
                 vec![program.display().to_string()]
             }
         };
-        mounts.retain(|mount| place::is_hidden(&mount.source) || mount.source == folder);
+        mounts.retain(|mount| is_in_a_home(&mount.source) || mount.source == folder);
         Ok(Program { entrypoint, mounts, ..Program::default() })
     }
 }

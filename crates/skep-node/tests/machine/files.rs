@@ -14,6 +14,8 @@ use crate::support::{bind, bind_read_only, printed, script, start};
 crate::trials![
     mounts_are_seen_and_hidden_folders_are_not,
     the_home_folder_is_empty,
+    secrets_of_the_machine_are_not_seen,
+    the_kernel_of_the_machine_cannot_be_changed,
     a_change_of_a_mounted_folder_is_seen,
     a_read_only_mount_cannot_be_written_to,
     the_machine_cannot_be_written_to,
@@ -52,6 +54,26 @@ async fn the_home_folder_is_empty() {
     let marker = tempfile::Builder::new().prefix("marker").tempfile_in(&home).unwrap();
     assert!(marker.path().exists());
     assert_eq!(printed(&script(&format!("ls -A {home} 2>/dev/null | wc -l"))).await.trim(), "0");
+}
+
+async fn secrets_of_the_machine_are_not_seen() {
+    let text =
+        printed(&script("ls -A /home /root | grep -v : | grep .; cat /etc/shadow /etc/gshadow /proc/keys | wc -c"))
+            .await;
+    assert_eq!(text, "0\n");
+}
+
+async fn the_kernel_of_the_machine_cannot_be_changed() {
+    // Each takes the value that it has, should it take one.
+    let text = printed(&script(
+        "for file in kernel/core_pattern vm/swappiness net/ipv4/ip_forward; do
+             value=$(cat /proc/sys/$file); echo $value > /proc/sys/$file && echo $file
+         done 2>/dev/null
+         for file in /proc/sysrq-trigger /proc/irq/default_smp_affinity; do test -w $file && echo $file; done
+         echo done",
+    ))
+    .await;
+    assert_eq!(text, "done\n");
 }
 
 async fn a_change_of_a_mounted_folder_is_seen() {

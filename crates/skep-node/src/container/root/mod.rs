@@ -3,6 +3,7 @@
 //! Built without a path of the machine that could be swapped underneath: every step works on descriptors, and targets
 //! are resolved inside the new root, so that no symbolic link leads out of it.
 
+mod masks;
 mod own_places;
 mod point;
 mod tree;
@@ -59,8 +60,9 @@ pub(super) fn enter(plan: &RootPlan) -> Result<(), StartError> {
     }
     own_places::make(&mut points, &proc, &devices, system.as_ref())
         .map_err(StartError::kernel("make /dev, /proc and the temporary folders"))?;
+    masks::put(&mut points).map_err(StartError::kernel("hide parts of /proc and /sys"))?;
     for path in &plan.hidden {
-        points.hide(path).map_err(StartError::kernel("hide a folder of the machine"))?;
+        points.hide(path).map_err(StartError::kernel("hide a place of the machine"))?;
     }
     for (index, volume) in volumes.iter().enumerate() {
         let in_volume = plan.mounts[..index].iter().any(|earlier| volume.mount.target.starts_with(&earlier.target));

@@ -97,12 +97,31 @@ impl Points {
         Ok(())
     }
 
-    /// Replaces a folder, if there is one, by an empty one.
+    /// What is at a path, if anything is.
+    pub fn look(&self, path: &Path) -> io::Result<Option<OwnedFd>> {
+        match self.find(path) {
+            Ok(found) => Ok(Some(found)),
+            Err(Errno::NOENT | Errno::ACCESS) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Replaces a file or folder, if there is one, by an empty one.
     pub fn hide(&mut self, path: &Path) -> io::Result<()> {
-        if path.components().all(|component| component == Component::RootDir) || !self.has_folder(path) {
+        if path.components().all(|component| component == Component::RootDir) {
             return Ok(());
         }
-        self.put_tmpfs(path, Mode::from_raw_mode(0o755))
+        let Some(place) = self.look(path)? else { return Ok(()) };
+        match Kind::of(&place)? {
+            Kind::Folder => self.put_tmpfs(path, Mode::from_raw_mode(0o755)),
+            Kind::File => {
+                let folder = tree::tmpfs(Mode::from_raw_mode(0o755))?;
+                let nothing = Kind::File.make(&folder, "nothing")?;
+                let nothing = tree::take_at(&nothing)?;
+                sys::make_read_only(nothing.as_fd(), false)?;
+                tree::attach(&nothing, &place)
+            }
+        }
     }
 
     /// The finished root.

@@ -23,6 +23,15 @@ pub(super) fn take(folder: impl AsFd, path: impl Arg) -> io::Result<OwnedFd> {
     Ok(open_tree(folder, path, flags)?)
 }
 
+/// A copy of what is mounted at and below an open file or folder.
+pub(super) fn take_at(place: &OwnedFd) -> io::Result<OwnedFd> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE
+        | OpenTreeFlags::AT_EMPTY_PATH;
+    Ok(open_tree(place, "", flags)?)
+}
+
 /// Attaches a tree on top of a file or folder.
 pub(super) fn attach(tree: &OwnedFd, point: &OwnedFd) -> io::Result<()> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
