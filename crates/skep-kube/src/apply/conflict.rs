@@ -32,6 +32,19 @@ pub enum ApplyError {
     LiveManagedFields(String),
 }
 
+impl ApplyError {
+    /// The same, with the owners of fields in the words of another version of the object.
+    #[must_use]
+    pub fn seen_as(mut self, api_version: &str) -> Self {
+        if let Self::Conflicts(conflicts) = &mut self {
+            for owner in conflicts.iter_mut().map(|conflict| &mut conflict.owner) {
+                owner.api_version = owner.api_version.take().map(|_| api_version.to_owned());
+            }
+        }
+        self
+    }
+}
+
 /// A field that somebody else owns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conflict {

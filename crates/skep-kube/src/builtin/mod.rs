@@ -17,6 +17,7 @@ mod published;
 mod quantity;
 mod rows;
 mod schema;
+mod service_change;
 mod strategy;
 mod table;
 mod validate;
@@ -32,6 +33,9 @@ pub use published::definitions;
 pub use quantity::{Quantity, QuantityError};
 pub use rows::{Column, columns, has_own_columns, row};
 pub use schema::schema;
-pub use strategy::{prepare_create, prepare_status_update, prepare_update, quality_of_service};
+pub use service_change::settle_service;
+pub use strategy::{
+    prepare_create, prepare_ephemeral_update, prepare_status_update, prepare_update, quality_of_service,
+};
 pub use table::{Builtin, Subresource, find, find_plural, table};
-pub use validate::{name_rule, validate_create, validate_status_update, validate_update};
+pub use validate::{name_rule, validate_create, validate_ephemeral_update, validate_status_update, validate_update};

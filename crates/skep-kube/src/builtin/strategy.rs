@@ -114,6 +114,23 @@ fn asks_for_something_else(kind: &Builtin, new: &Value, old: &Value) -> bool {
     }
 }
 
+/// Readies an update of the containers that are there for a while: everything else stays as it was.
+pub fn prepare_ephemeral_update(kind: &Builtin, object: &mut Value, old: &Value) {
+    let containers = object["spec"]["ephemeralContainers"].take();
+    keep(object, old, "spec");
+    if let Some(spec) = object.get_mut("spec").filter(|_| !containers.is_null()) {
+        spec["ephemeralContainers"] = containers;
+    } else if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
+        spec.remove("ephemeralContainers");
+    }
+    if let Some(metadata) = object.get_mut("metadata") {
+        for name in ["labels", "annotations", "finalizers", "ownerReferences"] {
+            keep(metadata, &old["metadata"], name);
+        }
+    }
+    prepare_update(kind, object, old);
+}
+
 /// Readies a status update: everything that is not status stays as it was.
 pub fn prepare_status_update(kind: &Builtin, object: &mut Value, old: &Value) {
     keep(object, old, "spec");

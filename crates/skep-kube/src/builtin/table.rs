@@ -108,6 +108,7 @@ const NODE: &[Subresource] = &[status("Node")];
 const POD: &[Subresource] = &[
     part("attach", "PodAttachOptions", CONNECT),
     part("binding", "Binding", CREATE),
+    part("ephemeralcontainers", "Pod", CHANGE),
     Subresource { name: "eviction", kind: "Eviction", group_version: Some(("policy", "v1")), verbs: CREATE },
     part("exec", "PodExecOptions", CONNECT),
     part("log", "Pod", GET),

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::EncodeError;
 use super::forms::{self, ONLY};
 use super::messages::{Field, Kind, Message, Messages, Type};
-use super::wire::{FIXED64, put_bytes, put_nested, put_number, put_tag};
+use super::wire::{put_bytes, put_double, put_nested, put_number};
 
 const KEY: u32 = 1;
 const VALUE: u32 = 2;
@@ -60,8 +60,7 @@ fn put(output: &mut Vec<u8>, number: u32, type_: Type, value: &Value, member: &s
         }
         Type::Double => {
             let value = if value.is_null() { 0.0 } else { value.as_f64().ok_or_else(misfit)? };
-            put_tag(output, number, FIXED64);
-            output.extend_from_slice(&value.to_le_bytes());
+            put_double(output, number, value);
         }
         Type::Bytes if value.is_null() => {}
         Type::Bytes => {

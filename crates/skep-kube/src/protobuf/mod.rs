@@ -12,7 +12,7 @@ mod list;
 mod messages;
 #[cfg(test)]
 mod tests;
-mod wire;
+pub(crate) mod wire;
 
 pub use envelope::{Envelope, decode, encode, encode_json, watch_event};
 pub use list::ListMessage;

@@ -184,6 +184,11 @@ pub fn put_number(output: &mut Vec<u8>, number: u32, value: i64) {
     put_varint(output, u64::from_le_bytes(value.to_le_bytes()));
 }
 
+pub fn put_double(output: &mut Vec<u8>, number: u32, value: f64) {
+    put_tag(output, number, FIXED64);
+    output.extend_from_slice(&value.to_le_bytes());
+}
+
 /// A field whose length is known only after `write` has written it.
 pub fn put_nested<E>(
     output: &mut Vec<u8>,

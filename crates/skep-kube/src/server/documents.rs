@@ -17,6 +17,9 @@ use crate::status::ApiError;
 pub fn answer(state: &State, target: &Target, request: &Request) -> Result<Response<Body>, ApiError> {
     check_method(state, target, request.method())?;
     match target {
+        Target::Other(segments) if *segments == ["openapi", "v2"] => {
+            Ok(all_schemas(state, header(request.headers(), ACCEPT.as_str())))
+        }
         Target::Other(segments) => other(state, segments, request.uri().query().unwrap_or_default()),
         discovered => discovery(state, discovered, header(request.headers(), ACCEPT.as_str())),
     }
@@ -126,6 +129,16 @@ fn about_issuer(state: &State, segments: &[String]) -> Option<Response<Body>> {
     let mut response = respond(StatusCode::OK, content_type, document.to_string());
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600"));
     Some(response)
+}
+
+/// The schemas of everything. Go programs want them as a message.
+fn all_schemas(state: &State, accept: Option<&str>) -> Response<Body> {
+    let schemas = openapi::v2::document(&state.registry);
+    if accept.is_some_and(|accept| accept.contains("application/com.github.proto-openapi.spec.v2@v1.0+protobuf")) {
+        let content_type = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+        return respond(StatusCode::OK, content_type, openapi::v2::encode(&schemas));
+    }
+    document(&schemas)
 }
 
 fn schemas(state: &State, group: &str, version: &str) -> Response<Body> {

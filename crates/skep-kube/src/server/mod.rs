@@ -73,6 +73,7 @@ pub(crate) struct State {
     pub(crate) limits: Limits,
     pub(crate) in_flight: limits::InFlight,
     pub(crate) aside: aside::Aside,
+    pub(crate) queues: write::Queues,
 }
 
 impl Server {
@@ -107,6 +108,7 @@ impl Server {
             limits,
             in_flight,
             aside: aside::Aside::default(),
+            queues: write::Queues::default(),
         });
         crd::install_stored(&state)?;
         write::bootstrap(&state).await.map_err(|source| StartError::Bootstrap(source.to_string()))?;

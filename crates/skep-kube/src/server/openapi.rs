@@ -1,6 +1,7 @@
 //! `/openapi/v3`: what kubectl explains objects by, and how it learns that the server validates fields.
 
 mod custom;
+pub mod v2;
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};

@@ -215,10 +215,14 @@ async fn dispatch(state: &State, exchange: &mut Exchange) -> Option<Result<Respo
         return Some(Err(error));
     }
     Some(match (method, has_name, part.as_deref()) {
-        (Method::GET, true, None | Some("status")) if !exchange.path.watch => read::get(state, exchange),
+        (Method::GET, true, None | Some("status" | "ephemeralcontainers")) if !exchange.path.watch => {
+            read::get(state, exchange)
+        }
         (Method::POST, false, _) => write::create(state, exchange).await,
-        (Method::PUT, true, None | Some("status" | "finalize")) => write::update(state, exchange).await,
-        (Method::PATCH, true, None | Some("status")) => write::patch(state, exchange).await,
+        (Method::PUT, true, None | Some("status" | "finalize" | "ephemeralcontainers")) => {
+            write::update(state, exchange).await
+        }
+        (Method::PATCH, true, None | Some("status" | "ephemeralcontainers")) => write::patch(state, exchange).await,
         (Method::DELETE, true, None) => write::delete(state, exchange).await,
         (Method::DELETE, false, _) => write::delete_collection(state, exchange).await,
         (Method::POST, true, Some("binding")) => write::bind(state, exchange).await,

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::super::place::{At, one_of, struct_text};
+use super::ephemeral;
 use super::pod::identifier;
 use super::probe;
 use super::resources::resources;
@@ -56,15 +57,16 @@ pub(super) fn containers(spec: &At<'_>, volumes: &Volumes<'_>) -> Vec<FieldError
         // Containers that run to the end share the host's ports one after the other.
         errors.extend(host_ports(std::slice::from_ref(container)));
     }
+    errors.extend(ephemeral::containers(spec, volumes, &mut names));
     errors
 }
 
-fn unique<'a>(container: &At<'a>, names: &mut HashSet<&'a str>) -> Option<FieldError> {
+pub(super) fn unique<'a>(container: &At<'a>, names: &mut HashSet<&'a str>) -> Option<FieldError> {
     let name = container.member("name");
     (!name.own_text().is_empty() && !names.insert(name.own_text())).then(|| name.duplicate())
 }
 
-fn one(spec: &At<'_>, container: &At<'_>, volumes: &Volumes<'_>) -> Vec<FieldError> {
+pub(super) fn one(spec: &At<'_>, container: &At<'_>, volumes: &Volumes<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let name = container.member("name");
     if name.own_text().is_empty() {

@@ -2,6 +2,7 @@
 
 mod access;
 mod container;
+mod ephemeral;
 mod event;
 mod network;
 mod others;
@@ -15,6 +16,7 @@ mod workload;
 
 use serde_json::Value;
 
+pub use self::ephemeral::validate_ephemeral_update;
 pub use self::update::{validate_status_update, validate_update};
 use super::Builtin;
 use super::metadata::{Finalizers, validate_metadata};
@@ -50,6 +52,9 @@ pub fn validate_create(kind: &Builtin, object: &Value) -> Vec<FieldError> {
     }
     let mut errors = validate_metadata(object, name_rule(kind), finalizers(kind));
     errors.extend(rules(kind, object));
+    if kind.kind == "Pod" {
+        errors.extend(ephemeral::at_creation(&At::root(object)));
+    }
     errors
 }
 

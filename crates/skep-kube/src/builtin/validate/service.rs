@@ -77,7 +77,12 @@ fn wrong_addresses(spec: &At<'_>, addresses: &[At<'_>]) -> Option<Vec<FieldError
         .filter(|place| !matches!(place.own_text(), "None" | "") && address(place.own_text()).is_none())
         .map(|place| place.invalid(ADDRESS_FORM))
         .collect();
-    (!errors.is_empty()).then_some(errors)
+    if !errors.is_empty() {
+        return Some(errors);
+    }
+    let list = spec.member("clusterIPs");
+    let differs = addresses.first().is_some_and(|first| first.own_text() != spec.text("clusterIP"));
+    differs.then(|| vec![list.invalid("first value must match `clusterIP`")])
 }
 
 fn ports(spec: &At<'_>) -> Vec<FieldError> {

@@ -179,7 +179,8 @@ fn service(root: &At<'_>, old: &Value) -> Option<FieldError> {
         return None;
     }
     let addresses = root.deep("spec.clusterIPs");
-    (addresses.value[0] != *before)
+    let agree = addresses.value[0] == root.value["spec"]["clusterIP"];
+    (agree && addresses.value[0] != *before)
         .then(|| addresses.index(0).invalid_as(addresses.value.clone(), "may not change once set"))
 }
 

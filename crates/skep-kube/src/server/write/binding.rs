@@ -10,7 +10,7 @@ use super::super::{metadata, read};
 use super::draft::{self, Draft};
 use super::expected::Expected;
 use super::update::{check_uid, mistaken};
-use super::{ATTEMPTS, body, conditions};
+use super::{Attempts, body, conditions};
 use crate::status::{ApiError, FieldError, Problem, Reason, ResourceName};
 
 pub async fn bind(state: &State, exchange: &Exchange) -> Result<Response<Body>, ApiError> {
@@ -24,10 +24,10 @@ pub async fn bind(state: &State, exchange: &Exchange) -> Result<Response<Body>, 
         // The real server takes these for a mistake of its own.
         return Err(ApiError::new(Reason::Unknown, FieldError::list(&errors)));
     }
-    let mut attempt = 1;
+    let attempts = Attempts::start();
     loop {
         match bind_once(state, exchange, &binding).await {
-            Err(error) if error.is_about_a_change() && attempt < ATTEMPTS => attempt += 1,
+            Err(error) if attempts.go_on(&error) => {}
             Err(error) => return Err(error),
             Ok(()) => return Ok(exchange.reply_value(StatusCode::CREATED, &success())),
         }

@@ -14,50 +14,54 @@ use super::create::create_object;
 use super::delete::finalize;
 use super::draft::{self, Ownership};
 use super::update::{check_revision, revision};
-use super::{ATTEMPTS, body, now};
-use crate::apply;
+use super::{Attempts, body, now};
+use crate::apply::{self, ApplyError};
 use crate::decode::{Decoded, decode_object};
 use crate::go_text::type_name;
 use crate::patch;
-use crate::status::{ApiError, Reason};
+use crate::status::ApiError;
 use crate::yaml;
 
 pub async fn apply(state: &State, exchange: &mut Exchange) -> Result<Response<Body>, ApiError> {
     let configuration = read(exchange)?;
-    check_type(exchange, &configuration)?;
+    check_type(&configuration, &exchange.api_version(), &exchange.resource.kind)?;
     let manager = draft::manager(exchange);
     let subresource = exchange.path.subresource.clone().unwrap_or_default();
-    for attempt in 1.. {
-        let Some(record) = state.store.get(&read::key(exchange, exchange.name())) else {
+    let key = read::key(exchange, exchange.name());
+    let mut attempts = Attempts::start();
+    loop {
+        let Some(record) = state.store.get(&key) else {
             if !subresource.is_empty() {
                 return Err(ApiError::not_found(&exchange.resource.name(), exchange.name()));
             }
-            let object = merge(exchange, None, &configuration, &manager, "")?;
+            let object = merge(exchange, None, &configuration, &manager, "", ApiError::from)?;
             check_is_meant_to_be_new(exchange, &object)?;
             let mut object = identified(exchange, object)?;
             revision(&object)?;
             metadata::set(&mut object, "resourceVersion", None);
             match create_object(state, exchange, object, Ownership::Settled).await {
                 // Somebody else was faster: merge into what they made.
-                Err(error) if error.reason == Reason::AlreadyExists && attempt < ATTEMPTS => continue,
+                Err(error) if attempts.go_on(&error) => {
+                    attempts.take_turn(&state.queues, &key).await;
+                    continue;
+                }
                 created => return Ok(exchange.reply_object(StatusCode::CREATED, &created?)),
             }
         };
         let old = read::load(exchange, &record)?;
-        let new = merge(exchange, Some(&old), &configuration, &manager, &subresource)?;
+        let new = merge(exchange, Some(&old), &configuration, &manager, &subresource, ApiError::from)?;
         let new = identified(exchange, new)?;
         check_revision(exchange, &new, &old)?;
         let draft = draft::finish(state, exchange, new, Some((&record, &old)), &subresource, Ownership::Settled)?;
         match finalize(state, exchange, draft).await {
-            Err(error) if error.reason == Reason::Conflict && attempt < ATTEMPTS => {}
+            Err(error) if attempts.go_on(&error) => attempts.take_turn(&state.queues, &key).await,
             applied => return Ok(exchange.reply_object(StatusCode::OK, &applied?)),
         }
     }
-    Err(ApiError::modified(&exchange.resource.name(), exchange.name()))
 }
 
 /// Reads the configuration, YAML or JSON.
-fn read(exchange: &mut Exchange) -> Result<Value, ApiError> {
+pub(super) fn read(exchange: &mut Exchange) -> Result<Value, ApiError> {
     let malformed = |problem: String| ApiError::bad_request(format!("error decoding YAML: {problem}"));
     // JSON is YAML that is read faster. What is odd about it is told as in any YAML.
     let json = decode_object(&exchange.body).ok().filter(|decoded| decoded.duplicates.is_empty());
@@ -87,27 +91,26 @@ fn read(exchange: &mut Exchange) -> Result<Value, ApiError> {
     }
 }
 
-fn check_type(exchange: &Exchange, configuration: &Value) -> Result<(), ApiError> {
-    let text = |member: &str| configuration[member].as_str().unwrap_or_default();
-    let (api_version, kind) = (text("apiVersion"), text("kind"));
-    if api_version == exchange.api_version() && kind == exchange.resource.kind {
+pub(super) fn check_type(configuration: &Value, api_version: &str, kind: &str) -> Result<(), ApiError> {
+    if configuration["apiVersion"] == api_version && configuration["kind"] == kind {
         return Ok(());
     }
     Err(ApiError::bad_request(format!("invalid object type: {}", apply::describe_kind(configuration))))
 }
 
-fn merge(
+pub(super) fn merge(
     exchange: &Exchange,
     old: Option<&Value>,
     configuration: &Value,
     manager: &str,
     subresource: &str,
+    refuse: impl FnOnce(ApplyError) -> ApiError,
 ) -> Result<Value, ApiError> {
     let force = exchange.options.force.unwrap_or_default();
     let merged = draft::with_target(exchange, subresource, |target| {
         apply::apply(target, old, configuration, manager, force, &now())
     })?;
-    let mut merged = merged?;
+    let mut merged = merged.map_err(refuse)?;
     if let Origin::BuiltIn(_) = exchange.resource.origin {
         patch::convert(&mut merged, &exchange.version()?.schema)
             .map_err(|problem| apply::unconvertible(&merged, problem))?;

@@ -12,6 +12,7 @@ use super::super::exchange::Exchange;
 use super::super::metadata;
 use super::super::read::{self, Selectors};
 use super::super::registry::Origin;
+use super::Attempts;
 use super::delete_options::{DeleteOptions, Propagation};
 use super::draft::{self, Draft};
 use super::grace::{Grace, mark};
@@ -80,12 +81,10 @@ pub(super) async fn delete_record(
     mut record: Arc<Record>,
     options: &DeleteOptions,
 ) -> Result<Outcome, ApiError> {
-    let mut attempt = 1;
+    let attempts = Attempts::start();
     loop {
         match delete_one(state, exchange, &record, options).await {
-            Err(error) if error.reason == Reason::Conflict && !options.is_particular() && attempt < super::ATTEMPTS => {
-                attempt += 1;
-            }
+            Err(error) if !options.is_particular() && attempts.go_on(&error) => {}
             outcome => return outcome,
         }
         let found = state.store.get(&record.key);
@@ -174,10 +173,10 @@ async fn remove(
 
 /// Removes an object that has just been told, whatever became of it since. Whoever runs it may be faster.
 async fn remove_told(state: &State, exchange: &Exchange, first: &Record, object: Value) -> Result<Outcome, ApiError> {
-    let mut attempt = 1;
+    let attempts = Attempts::start();
     while let Some(record) = state.store.get(&first.key).filter(|record| record.created == first.created) {
         match remove(state, exchange, &record, object.clone(), &DeleteOptions::default()).await {
-            Err(error) if error.reason == Reason::Conflict && attempt < super::ATTEMPTS => attempt += 1,
+            Err(error) if attempts.go_on(&error) => {}
             Err(error) if error.reason == Reason::NotFound => break,
             outcome => return outcome,
         }

@@ -14,7 +14,7 @@ use super::delete::delete_one;
 use super::delete_options::DeleteOptions;
 use super::draft::{self, Draft};
 use super::expected::Expected;
-use super::{ATTEMPTS, body, conditions, now, own_status};
+use super::{Attempts, body, conditions, now, own_status};
 use crate::selector::LabelSelector;
 use crate::status::{ApiError, Cause, Reason, ResourceName};
 use crate::store::{Record, Selection};
@@ -34,7 +34,7 @@ pub async fn evict(state: &State, exchange: &Exchange) -> Result<Response<Body>,
     let mut options = DeleteOptions::read(&eviction["deleteOptions"])?;
     options.dry_run |= exchange.options.dry_run;
     let mut is_granted = false;
-    let mut attempt = 1;
+    let attempts = Attempts::start();
     loop {
         let record = read::find(state, exchange)?;
         let pod = read::load(exchange, &record)?;
@@ -43,7 +43,7 @@ pub async fn evict(state: &State, exchange: &Exchange) -> Result<Response<Body>,
             is_granted = ask_budget(state, exchange, &pod, options.dry_run).await?;
         }
         match remove(state, exchange, &record, pod, &options).await {
-            Err(error) if error.is_about_a_change() && !options.is_particular() && attempt < ATTEMPTS => attempt += 1,
+            Err(error) if !options.is_particular() && attempts.go_on(&error) => {}
             Err(error) => return Err(error),
             Ok(()) => return Ok(exchange.reply_value(StatusCode::CREATED, &success())),
         }
@@ -77,7 +77,8 @@ fn is_beyond_budgets(pod: &Value) -> bool {
 /// Asks the budget of a pod, if it has one. Whether the budget has been charged; a pod that counts for nothing may go
 /// without that, for as long as it is so.
 async fn ask_budget(state: &State, exchange: &Exchange, pod: &Value, dry_run: bool) -> Result<bool, ApiError> {
-    for _ in 0..ATTEMPTS {
+    let attempts = Attempts::start();
+    loop {
         let (record, budget) = match budgets_of(state, exchange, pod).as_slice() {
             [] => return Ok(false),
             [only] => only.clone(),
@@ -100,11 +101,14 @@ async fn ask_budget(state: &State, exchange: &Exchange, pod: &Value, dry_run: bo
             status["disruptedPods"][exchange.name()] = json!(now());
         });
         match charged.await {
-            Err(error) if error.is_about_a_change() => {}
+            Err(error) if attempts.go_on(&error) => {}
+            Err(error) if error.is_about_a_change() => {
+                let message = "Timeout: couldn't update PodDisruptionBudget due to conflicts";
+                return Err(ApiError::new(Reason::Timeout, message));
+            }
             charged => return charged.map(|()| true),
         }
     }
-    Err(ApiError::new(Reason::Timeout, "Timeout: couldn't update PodDisruptionBudget due to conflicts"))
 }
 
 fn budgets_of(state: &State, exchange: &Exchange, pod: &Value) -> Vec<(Arc<Record>, Value)> {

@@ -3,6 +3,7 @@
 //! All of them end in [`draft`]: the object as it would be stored is prepared, validated and given its owners, and then
 //! committed on the condition that the object it was made from has not changed meanwhile.
 
+mod attempts;
 mod binding;
 mod body;
 mod bootstrap;
@@ -20,6 +21,7 @@ mod patch;
 mod scale;
 mod update;
 
+pub use attempts::Queues;
 pub use binding::bind;
 pub use body::read_body;
 pub use bootstrap::bootstrap;
@@ -35,10 +37,8 @@ pub use update::update;
 use crate::status::ApiError;
 use crate::store::CommitError;
 
+use self::attempts::Attempts;
 use super::exchange::Exchange;
-
-/// How often a write that named no revision is tried again when the object changes under it.
-const ATTEMPTS: usize = 5;
 
 /// What a failed commit means to the client.
 fn refused(exchange: &Exchange, name: &str, error: &CommitError) -> ApiError {

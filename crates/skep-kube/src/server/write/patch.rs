@@ -13,20 +13,17 @@ use super::delete::finalize;
 use super::draft::{self, Ownership};
 use super::expected::Expected;
 use super::update::check_revision;
-use super::{ATTEMPTS, body, configuration};
+use super::{Attempts, body, configuration};
 use crate::apply;
 use crate::decode::UnusualNumbers;
 use crate::patch::{self, PatchError, PatchKind, Patched};
 use crate::status::{ApiError, Reason, ResourceName};
 
-const APPLY: &str = "application/apply-patch+yaml";
+pub(super) const APPLY: &str = "application/apply-patch+yaml";
 
 pub async fn patch(state: &State, exchange: &mut Exchange) -> Result<Response<Body>, ApiError> {
-    let media_type =
-        exchange.content_type().unwrap_or_default().split(';').next().unwrap_or_default().trim().to_owned();
-    let is_apply = media_type == APPLY;
-    check_options(exchange, is_apply)?;
-    if is_apply {
+    let media_type = media_type(exchange)?;
+    if media_type == APPLY {
         return configuration::apply(state, exchange).await;
     }
     let kind = PatchKind::of_content_type(&media_type)
@@ -35,11 +32,13 @@ pub async fn patch(state: &State, exchange: &mut Exchange) -> Result<Response<Bo
             Origin::Custom => ApiError::new(Reason::UnsupportedMediaType, patch::UNSUPPORTED_FOR_CUSTOM_RESOURCES),
             Origin::BuiltIn(_) => ApiError::unsupported_patch(),
         })?;
-    let mut attempt = 1;
+    let mut attempts = Attempts::start();
     loop {
         match patch_once(state, exchange, kind).await {
             // The object changed under a patch that did not insist on a revision: it may fit the new one too.
-            Err(Retry::Changed(_)) if attempt < ATTEMPTS => attempt += 1,
+            Err(Retry::Changed(error)) if attempts.go_on(&error) => {
+                attempts.take_turn(&state.queues, &read::key(exchange, exchange.name())).await;
+            }
             Err(Retry::Changed(error) | Retry::Final(error)) => return Err(error),
             Ok(patched) => return Ok(exchange.reply_object(StatusCode::OK, &patched)),
         }
@@ -90,6 +89,13 @@ fn read_patched(exchange: &mut Exchange, mut patched: Patched) -> Result<Value, 
     let Patched { object: mut new, oddities, .. } = patched;
     body::tidy(exchange, &mut new, oddities).map_err(|problem| refuse(shown, problem))?;
     Ok(new)
+}
+
+/// What kind of patch it is, when its options fit that.
+pub(super) fn media_type(exchange: &Exchange) -> Result<String, ApiError> {
+    let media_type = exchange.content_type().unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    check_options(exchange, media_type == APPLY)?;
+    Ok(media_type.to_owned())
 }
 
 fn check_options(exchange: &Exchange, is_apply: bool) -> Result<(), ApiError> {

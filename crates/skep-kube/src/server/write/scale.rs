@@ -1,5 +1,7 @@
 //! The scale subresource: how many replicas an object wants and has.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use http::{Response, StatusCode};
 use serde_json::{Value, json};
@@ -8,15 +10,22 @@ use super::super::State;
 use super::super::exchange::Exchange;
 use super::super::read;
 use super::super::registry::at_simple_path;
-use super::body;
 use super::delete::finalize;
 use super::draft::{self, Ownership};
 use super::expected::Expected;
+use super::patch::{APPLY, media_type};
 use super::update::{check_uid, revision};
+use super::{Attempts, body, configuration};
+use crate::apply::ApplyError;
 use crate::decode::UnusualNumbers;
 use crate::patch::{self as patches, PatchError, PatchKind};
 use crate::schema::Scale;
 use crate::status::{ApiError, FieldError, ResourceName};
+use crate::store::Record;
+
+const API_VERSION: &str = "autoscaling/v1";
+const KIND: &str = "Scale";
+const SUBRESOURCE: &str = "scale";
 
 pub fn get(state: &State, exchange: &Exchange) -> Result<Response<Body>, ApiError> {
     let record = read::find(state, exchange)?;
@@ -28,11 +37,14 @@ pub fn get(state: &State, exchange: &Exchange) -> Result<Response<Body>, ApiErro
 pub async fn update(state: &State, exchange: &mut Exchange) -> Result<Response<Body>, ApiError> {
     let scale = body::read(exchange, &Expected::scale())?.value;
     body::check_name(exchange, &scale)?;
-    write(state, exchange, |_| Ok(scale)).await
+    write(state, exchange, |_| Ok(scale.clone())).await
 }
 
 pub async fn patch(state: &State, exchange: &mut Exchange) -> Result<Response<Body>, ApiError> {
-    let media_type = exchange.content_type().unwrap_or_default().to_owned();
+    let media_type = media_type(exchange)?;
+    if media_type == APPLY {
+        return apply(state, exchange).await;
+    }
     let kind = PatchKind::of_content_type(&media_type).ok_or_else(ApiError::unsupported_patch)?;
     // A scale has no lists, so that a strategic patch of it is a merge patch.
     let kind = if kind == PatchKind::Strategic { PatchKind::Merge } else { kind };
@@ -47,8 +59,71 @@ pub async fn patch(state: &State, exchange: &mut Exchange) -> Result<Response<Bo
     .await
 }
 
+/// Apply of a scale: its number of replicas is applied to the object itself, by way of the scale.
+async fn apply(state: &State, exchange: &mut Exchange) -> Result<Response<Body>, ApiError> {
+    let scale = configuration::read(exchange)?;
+    configuration::check_type(&scale, API_VERSION, KIND)?;
+    body::check_name(exchange, &scale)?;
+    let mut configuration = json!({
+        "apiVersion": exchange.api_version(),
+        "kind": exchange.resource.kind,
+        "metadata": { "name": exchange.name() },
+    });
+    if let Some(replicas) = scale["spec"].get("replicas") {
+        set_at(&mut configuration, &paths(exchange)?.spec_replicas_path, replicas.clone());
+    }
+    let manager = draft::manager(exchange);
+    let mut attempts = Attempts::start();
+    loop {
+        let record = read::find(state, exchange)?;
+        let old = read::load(exchange, &record)?;
+        let refuse = |error: ApplyError| error.seen_as(API_VERSION).into();
+        let mut new = configuration::merge(exchange, Some(&old), &configuration, &manager, SUBRESOURCE, refuse)?;
+        let path = paths(exchange)?.spec_replicas_path;
+        settle_owners(&mut new, &manager, &path);
+        if at_simple_path(&new, &path).is_none() {
+            set_at(&mut new, &path, json!(0));
+        }
+        let draft = draft::finish(state, exchange, new, Some((&record, &old)), SUBRESOURCE, Ownership::Settled)?;
+        match finalize(state, exchange, draft).await {
+            Err(error) if attempts.go_on(&error) => {
+                attempts.take_turn(&state.queues, &read::key(exchange, exchange.name())).await;
+            }
+            written => return Ok(exchange.reply_value(StatusCode::OK, &show(exchange, &written?)?)),
+        }
+    }
+}
+
+/// Whoever applies a scale owns its number alone, and is not dated.
+fn settle_owners(object: &mut Value, manager: &str, path: &str) {
+    let path: Vec<String> = path.trim_start_matches('.').split('.').map(|name| format!("f:{name}")).collect();
+    let Some(entries) = object["metadata"]["managedFields"].as_array_mut() else { return };
+    entries.retain_mut(|entry| {
+        let is_its_own =
+            entry["manager"] == manager && entry["operation"] == "Apply" && entry["subresource"] == SUBRESOURCE;
+        if is_its_own {
+            entry.as_object_mut().map(|members| members.remove("time"));
+            return true;
+        }
+        give_up(&mut entry["fieldsV1"], &path);
+        entry["fieldsV1"].as_object().is_some_and(|fields| !fields.is_empty())
+    });
+}
+
+/// Takes a path out of a set of fields, and what is empty without it.
+fn give_up(fields: &mut Value, path: &[String]) {
+    let (Some((first, rest)), Some(members)) = (path.split_first(), fields.as_object_mut()) else { return };
+    if let Some(below) = members.get_mut(first).filter(|_| !rest.is_empty()) {
+        give_up(below, rest);
+        if below.as_object().is_some_and(|below| !below.is_empty()) {
+            return;
+        }
+    }
+    members.remove(first);
+}
+
 fn paths(exchange: &Exchange) -> Result<Scale, ApiError> {
-    exchange.version()?.subresource("scale").and_then(|part| part.scale.clone()).ok_or_else(ApiError::no_such_path)
+    exchange.version()?.subresource(SUBRESOURCE).and_then(|part| part.scale.clone()).ok_or_else(ApiError::no_such_path)
 }
 
 fn show(exchange: &Exchange, object: &Value) -> Result<Value, ApiError> {
@@ -77,23 +152,42 @@ fn show(exchange: &Exchange, object: &Value) -> Result<Value, ApiError> {
     }
     // None at all are left out, as structs do.
     let spec = if wanted == 0 { json!({}) } else { json!({ "replicas": wanted }) };
-    Ok(json!({ "kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": kept, "spec": spec, "status": status }))
+    Ok(json!({ "kind": KIND, "apiVersion": API_VERSION, "metadata": kept, "spec": spec, "status": status }))
 }
 
 async fn write(
     state: &State,
     exchange: &Exchange,
-    change: impl FnOnce(&Value) -> Result<Value, ApiError>,
+    change: impl Fn(&Value) -> Result<Value, ApiError>,
 ) -> Result<Response<Body>, ApiError> {
-    let record = read::find(state, exchange)?;
-    let old = read::load(exchange, &record)?;
-    let mut wanted = change(&show(exchange, &old)?)?;
-    body::check_namespace(exchange, &mut wanted)?;
-    check_uid(exchange, &wanted, &old)?;
-    let believed = revision(&wanted)?;
-    if believed != 0 && believed != record.revision {
-        return Err(ApiError::modified(&exchange.resource.name(), exchange.name()));
+    let mut attempts = Attempts::start();
+    loop {
+        let record = read::find(state, exchange)?;
+        let old = read::load(exchange, &record)?;
+        let mut wanted = change(&show(exchange, &old)?)?;
+        let believed = revision(&wanted)?;
+        if believed != 0 && believed != record.revision {
+            return Err(ApiError::modified(&exchange.resource.name(), exchange.name()));
+        }
+        body::check_namespace(exchange, &mut wanted)?;
+        check_uid(exchange, &wanted, &old)?;
+        match write_once(state, exchange, &record, &old, &wanted).await {
+            // Whoever named a revision is refused above.
+            Err(error) if attempts.go_on(&error) => {
+                attempts.take_turn(&state.queues, &read::key(exchange, exchange.name())).await;
+            }
+            written => return Ok(exchange.reply_value(StatusCode::OK, &show(exchange, &written?)?)),
+        }
     }
+}
+
+async fn write_once(
+    state: &State,
+    exchange: &Exchange,
+    record: &Arc<Record>,
+    old: &Value,
+    wanted: &Value,
+) -> Result<Value, ApiError> {
     let replicas = wanted["spec"]["replicas"].as_i64().unwrap_or_default();
     if replicas < 0 {
         let error = FieldError::invalid("spec.replicas", replicas, "must be greater than or equal to 0");
@@ -103,9 +197,8 @@ async fn write(
     set_at(&mut new, &paths(exchange)?.spec_replicas_path, json!(replicas));
     let manager = draft::manager(exchange);
     let ownership = Ownership::Update { manager: &manager };
-    let draft = draft::finish(state, exchange, new, Some((&record, &old)), "scale", ownership)?;
-    let written = finalize(state, exchange, draft).await?;
-    Ok(exchange.reply_value(StatusCode::OK, &show(exchange, &written)?))
+    let draft = draft::finish(state, exchange, new, Some((record, old)), SUBRESOURCE, ownership)?;
+    finalize(state, exchange, draft).await
 }
 
 fn set_at(object: &mut Value, path: &str, value: Value) {

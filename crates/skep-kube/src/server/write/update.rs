@@ -9,10 +9,10 @@ use super::super::exchange::Exchange;
 use super::super::metadata;
 use super::super::read;
 use super::super::registry::{Origin, Resource};
-use super::body;
 use super::create::create_object;
 use super::delete::finalize;
 use super::draft::{self, Ownership};
+use super::{Attempts, body};
 use crate::status::{ApiError, FieldError, Reason};
 
 pub async fn update(state: &State, exchange: &mut Exchange) -> Result<Response<Body>, ApiError> {
@@ -32,12 +32,22 @@ pub async fn update(state: &State, exchange: &mut Exchange) -> Result<Response<B
         let created = create_object(state, exchange, new, ownership).await?;
         return Ok(exchange.reply_object(StatusCode::CREATED, &created));
     };
-    let old = read::load(exchange, &record)?;
-    check_uid(exchange, &new, &old)?;
-    check_revision(exchange, &new, &old)?;
-    let draft = draft::finish(state, exchange, new, Some((&record, &old)), &subresource, ownership)?;
-    let updated = finalize(state, exchange, draft).await?;
-    Ok(exchange.reply_object(StatusCode::OK, &updated))
+    let mut attempts = Attempts::start();
+    let mut found = Ok(record);
+    loop {
+        let record = found?;
+        let old = read::load(exchange, &record)?;
+        check_uid(exchange, &new, &old)?;
+        check_revision(exchange, &new, &old)?;
+        let draft = draft::finish(state, exchange, new.clone(), Some((&record, &old)), &subresource, ownership)?;
+        match finalize(state, exchange, draft).await {
+            Err(error) if revision(&new)? == 0 && attempts.go_on(&error) => {
+                attempts.take_turn(&state.queues, &read::key(exchange, exchange.name())).await;
+                found = read::find(state, exchange);
+            }
+            updated => return Ok(exchange.reply_object(StatusCode::OK, &updated?)),
+        }
+    }
 }
 
 /// A writer that knows which object it means must be right.

@@ -25,7 +25,7 @@ pub(super) fn finish(
     if kind.kind == "Service"
         && let Some(old) = old
     {
-        keep_addresses(new, old);
+        builtin::settle_service(new, old);
     }
     let mut promise = None;
     let errors = match (old, subresource) {
@@ -38,6 +38,10 @@ pub(super) fn finish(
         (Some(old), "status") => {
             builtin::prepare_status_update(kind, new, old);
             builtin::validate_status_update(kind, new, old)
+        }
+        (Some(old), "ephemeralcontainers") => {
+            builtin::prepare_ephemeral_update(kind, new, old);
+            builtin::validate_ephemeral_update(kind, new, old)
         }
         (Some(old), "finalize") => {
             let spec = new.get("spec").cloned();
@@ -70,18 +74,6 @@ fn definition_errors(exchange: &Exchange, new: &Value, old: Option<&Value>, subr
         _ if !crd::is_definition(&exchange.resource) => Vec::new(),
         "status" => schema::structural::check_status(new),
         _ => schema::structural::check(new, old),
-    }
-}
-
-/// A service that is updated without a word about its addresses keeps them.
-fn keep_addresses(new: &mut Value, old: &Value) {
-    let has_none = new["spec"]["clusterIP"].as_str().is_none_or(str::is_empty);
-    if has_none && new["spec"]["type"] != "ExternalName" && new["spec"].is_object() {
-        for member in ["clusterIP", "clusterIPs"] {
-            if let Some(value) = old["spec"].get(member) {
-                new["spec"][member] = value.clone();
-            }
-        }
     }
 }
 
