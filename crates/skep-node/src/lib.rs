@@ -24,5 +24,11 @@ pub mod service;
 mod sys;
 mod volume;
 
-pub use container::become_helper;
 pub use pod::backoff::BackoffRules;
+
+/// Does the work of a helper process and never returns, when this process was started as one. Call it first in `main`,
+/// before any thread exists.
+pub fn become_helper() {
+    isolation::become_guard();
+    container::become_init();
+}

@@ -17,10 +17,10 @@ mod volume_root;
 
 pub use capabilities::Capabilities;
 pub use handle::{Container, Runtime};
-pub use init::become_helper;
 pub use spec::{ContainerSpec, ExecSpec, Exit, Mount, POD_ADDRESS_VARIABLE, StartError, VOLUME_ROOT_VARIABLE};
 pub use stream::Terminal;
 
+pub(crate) use init::{become_init, groups_can_be_set};
 pub(crate) use launch::{Ending, Init, LaunchError, try_world};
 pub(crate) use private::is_in_a_home;
 pub(crate) use protocol::{Identity, Place, Program, Root, World};

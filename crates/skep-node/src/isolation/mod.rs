@@ -1,10 +1,12 @@
 //! Whether containers are kept apart by namespaces, and the namespaces that hold all of them.
 
 mod enclosure;
+mod guard;
 mod memory;
 mod refusal;
 
 pub use enclosure::{EnterError, is_inside, run_inside};
+pub(crate) use guard::become_guard;
 pub use memory::memory_folder;
 pub use refusal::{Refusal, probe};
 

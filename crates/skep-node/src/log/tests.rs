@@ -94,3 +94,17 @@ async fn a_log_is_followed_to_its_end() {
     let expected: Vec<String> = (0..60).map(|number| format!("line {number}")).collect();
     assert_eq!(text, format!("before\n{}\n", expected.join("\n")));
 }
+
+#[test]
+fn this_run_and_the_one_before_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let container = folder.path().join("c");
+    std::fs::create_dir(&container).unwrap();
+    let files = ["7.log", "8.log", "8.log.1", "9.log", "9.log.1", "10.log", "note"];
+    files.iter().for_each(|name| std::fs::write(container.join(name), "").unwrap());
+    super::forget_older(folder.path(), "c", 10).unwrap();
+    let mut left: Vec<_> =
+        std::fs::read_dir(&container).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    left.sort();
+    assert_eq!(left, ["10.log", "9.log", "9.log.1", "note"]);
+}

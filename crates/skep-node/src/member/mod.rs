@@ -106,6 +106,7 @@ impl Member {
         let services = Services::start(ServiceConfig {
             client: config.client.clone(),
             broker: config.broker.clone(),
+            name: config.name.clone(),
             node: config.network.node_address(),
             reach: config.network.reach(),
             dns: config.dns,

@@ -51,6 +51,13 @@ impl Addresses {
         if self.taken.insert(address) { Ok(()) } else { Err(NetworkError::InUse(address)) }
     }
 
+    /// All that are taken, in their order.
+    pub fn taken(&self) -> Vec<Ipv4Addr> {
+        let mut taken: Vec<_> = self.taken.iter().copied().collect();
+        taken.sort();
+        taken
+    }
+
     /// Gives an address back.
     pub fn release(&mut self, address: Ipv4Addr) {
         self.taken.remove(&address);

@@ -1,6 +1,7 @@
 //! The network of the pods: a bridge, a network namespace for each pod, and addresses for both pods and services.
 
 mod address;
+mod claim;
 mod link;
 mod pod;
 mod reach;
@@ -17,6 +18,7 @@ use parking_lot::Mutex;
 
 use crate::isolation::Isolation;
 use address::Addresses;
+use claim::Claim;
 use link::{LOOPBACK, Links};
 
 /// The name of the bridge, in a namespace that is Skep's own.
@@ -63,6 +65,11 @@ pub enum NetworkError {
         /// The range of the services.
         services: Ipv4Net,
     },
+    #[error(
+        "no addresses are left on the loopback of this machine: others that run without namespaces have them all (hint: \
+         stop one of them, or give this one smaller ranges)"
+    )]
+    NoRoom,
     #[error("cannot {step}: {cause}")]
     Kernel {
         /// What was asked for.
@@ -90,6 +97,8 @@ struct Shared {
     addresses: Mutex<Addresses>,
     prefix: u8,
     reach: Reach,
+    /// What it has of the loopback, where pods have no namespaces.
+    _claim: Option<Claim>,
     /// The bridge that pods are plugged into, where they have namespaces.
     bridge: Option<Bridge>,
 }
@@ -108,12 +117,17 @@ impl Network {
             return Err(NetworkError::Overlap { pods, services });
         }
         let addresses = Addresses::new(pods)?;
-        let bridge = match isolation {
-            Isolation::Namespaces => Some(Bridge::start(addresses.node(), pods, services).await?),
-            Isolation::None => None,
+        let (bridge, claim) = match isolation {
+            Isolation::Namespaces => (Some(Bridge::start(addresses.node(), pods, services).await?), None),
+            Isolation::None => (None, Some(Claim::make(&[pods, services])?)),
         };
-        let reach = Reach::new(isolation);
-        let shared = Shared { addresses: Mutex::new(addresses), prefix: pods.prefix_len(), reach, bridge };
+        let shared = Shared {
+            addresses: Mutex::new(addresses),
+            prefix: pods.prefix_len(),
+            reach: claim.as_ref().map_or(Reach::DIRECT, |claim| claim.reach),
+            _claim: claim,
+            bridge,
+        };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -125,6 +139,11 @@ impl Network {
     /// Where its addresses really are.
     pub fn reach(&self) -> Reach {
         self.shared.reach
+    }
+
+    /// The addresses that pods have at the moment.
+    pub fn taken(&self) -> Vec<Ipv4Addr> {
+        self.shared.addresses.lock().taken()
     }
 
     /// Makes the network of a pod. An address that was in use comes back only when all others have been.

@@ -2,25 +2,30 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use crate::isolation::Isolation;
-
 /// The way from the addresses that the API server knows to those that can be connected to.
 ///
 /// With namespaces they are the same. Without, everything is on the loopback, whose addresses the API server does not
-/// take for those of pods: 10.244.0.2 is at 127.244.0.2 then.
+/// take for those of pods: 10.244.0.2 is at 127.244.0.2 then, or, where others are there already, at 127.245.0.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reach(Isolation);
+pub struct Reach {
+    /// How far the second part of an address is moved on the loopback; none when addresses stay as they are.
+    shift: Option<u8>,
+}
 
 impl Reach {
-    pub fn new(isolation: Isolation) -> Self {
-        Self(isolation)
+    /// Every address is where it says.
+    pub(super) const DIRECT: Self = Self { shift: None };
+
+    /// Everything is on the loopback, moved that far.
+    pub(super) fn on_loopback(shift: u8) -> Self {
+        Self { shift: Some(shift) }
     }
 
     pub fn host(self, address: Ipv4Addr) -> Ipv4Addr {
         let [_, second, third, fourth] = address.octets();
-        match self.0 {
-            Isolation::Namespaces => address,
-            Isolation::None => Ipv4Addr::new(127, second, third, fourth),
+        match self.shift {
+            Some(shift) if !address.is_loopback() => Ipv4Addr::new(127, second.wrapping_add(shift), third, fourth),
+            _ => address,
         }
     }
 
@@ -43,10 +48,13 @@ mod tests {
 
     #[test]
     fn without_namespaces_everything_is_on_the_loopback() {
-        let place = |isolation, address: &str| Reach::new(isolation).address(address.parse().unwrap()).to_string();
-        assert_eq!(place(Isolation::Namespaces, "10.244.0.2"), "10.244.0.2");
-        assert_eq!(place(Isolation::None, "10.244.0.2"), "127.244.0.2");
-        assert_eq!(place(Isolation::None, "127.0.0.1"), "127.0.0.1");
-        assert_eq!(place(Isolation::None, "fd00::1"), "fd00::1");
+        let place = |reach: Reach, address: &str| reach.address(address.parse().unwrap()).to_string();
+        assert_eq!(place(Reach::DIRECT, "10.244.0.2"), "10.244.0.2");
+        let first = Reach::on_loopback(0);
+        assert_eq!(place(first, "10.244.0.2"), "127.244.0.2");
+        assert_eq!(place(first, "fd00::1"), "fd00::1");
+        let second = Reach::on_loopback(12);
+        assert_eq!(place(second, "10.244.0.2"), "127.0.0.2");
+        assert_eq!(place(second, "127.0.0.1"), "127.0.0.1", "it is there already");
     }
 }

@@ -83,7 +83,7 @@ impl Pods {
     /// The object is gone: so are its containers and its logs, soon.
     fn lose(&self, uid: &str) {
         let Some(handle) = self.handles.lock().remove(uid) else { return };
-        handle.stop(Duration::ZERO);
+        handle.forget();
         let logs = self.node.folders.logs.join(uid);
         tokio::spawn(async move {
             handle.finished().await;
@@ -111,7 +111,7 @@ impl Pods {
         for handle in &handles {
             let pod = handle.pod();
             let wanted = pod.spec.as_ref().and_then(|spec| spec.termination_grace_period_seconds).unwrap_or(30);
-            handle.stop(Duration::from_secs(u64::try_from(wanted).unwrap_or(0)).min(grace));
+            handle.suspend(Duration::from_secs(u64::try_from(wanted).unwrap_or(0)).min(grace));
         }
         futures::future::join_all(handles.into_iter().map(Handle::finished)).await;
     }

@@ -1,10 +1,14 @@
 //! The object of the node, and the sign of life.
+//!
+//! The lease is the sign of life; the status is for everything else. A control plane that has missed the sign for a while
+//! (this machine was asleep, or the API server out of reach) writes into the status that nothing is known of the node,
+//! and only the node itself takes that back: it looks at its object with every heartbeat.
 
 use std::net::IpAddr;
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Node, NodeCondition};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use k8s_openapi::jiff::Timestamp;
@@ -14,10 +18,13 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::Resources;
+use crate::pod::whole;
 
 /// How often the API server learns that the node is there, and after what time it may doubt it.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 const LEASE: i32 = 40;
+/// How old the last word about the conditions may be, even though nothing has changed.
+const LONGEST_SILENCE: Duration = Duration::from_mins(5);
 const RETRY: Duration = Duration::from_millis(500);
 /// As many as a kubelet takes.
 const MOST_PODS: &str = "110";
@@ -43,7 +50,7 @@ pub(super) fn resources() -> Resources {
     ])
 }
 
-/// Registers the node, and renews its lease for ever.
+/// Registers the node; renews its lease and keeps its status true for ever.
 pub(super) async fn keep(
     client: Client,
     name: String,
@@ -54,7 +61,7 @@ pub(super) async fn keep(
 ) {
     let status = status(&name, address, &resources, kubelet);
     let mut delay = RETRY;
-    while let Err(error) = register(&client, &name, &status).await {
+    while let Err(error) = register(&client, &name, &status, true).await {
         tracing::warn!(node = name, %error, "node not registered; trying again");
         tokio::time::sleep(delay).await;
         delay = (delay * 2).min(HEARTBEAT);
@@ -65,10 +72,15 @@ pub(super) async fn keep(
             tracing::debug!(%error, "lease not renewed");
         }
         tokio::time::sleep(HEARTBEAT).await;
+        if let Err(error) = register(&client, &name, &status, false).await {
+            tracing::debug!(%error, "status of the node not looked after");
+        }
     }
 }
 
-async fn register(client: &Client, name: &str, status: &Value) -> Result<(), kube::Error> {
+/// Makes the object of the node if there is none, and tells its status, `always` or when that is no longer what the
+/// object says.
+async fn register(client: &Client, name: &str, status: &Value, always: bool) -> Result<(), kube::Error> {
     let nodes: Api<Node> = Api::all(client.clone());
     let known = if let Some(node) = nodes.get_opt(name).await? {
         node
@@ -78,18 +90,33 @@ async fn register(client: &Client, name: &str, status: &Value) -> Result<(), kub
         let node: Node = serde_json::from_value(node).map_err(kube::Error::SerdeError)?;
         nodes.create(&PostParams::default(), &node).await?
     };
-    let mut status = status.clone();
-    let conditions = known.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    let ready = conditions.into_iter().find(|condition| condition.type_ == "Ready" && condition.status == "True");
-    let since = ready.and_then(|condition| condition.last_transition_time.clone());
-    let since = json!(since.map_or_else(|| Timestamp::now().strftime("%FT%TZ").to_string(), |time| time.0.to_string()));
-    for condition in status["conditions"].as_array_mut().into_iter().flatten() {
-        condition["lastTransitionTime"] = since.clone();
-        condition["lastHeartbeatTime"] = json!(Timestamp::now().strftime("%FT%TZ").to_string());
+    let known = known.status.and_then(|status| status.conditions).unwrap_or_default();
+    let (conditions, is_news) = conditions(&status["conditions"], &known, Timestamp::now());
+    if !always && !is_news {
+        return Ok(());
     }
-    let patch = json!({"status": status});
-    nodes.patch_status(name, &PatchParams::default(), &Patch::Strategic(&patch)).await?;
+    let mut status = status.clone();
+    status["conditions"] = conditions;
+    nodes.patch_status(name, &PatchParams::default(), &Patch::Strategic(&json!({"status": status}))).await?;
     Ok(())
+}
+
+/// The conditions with their times, and whether that is worth telling: somebody else has written something different,
+/// or it was said too long ago.
+fn conditions(wanted: &Value, known: &[NodeCondition], now: Timestamp) -> (Value, bool) {
+    let mut wanted = wanted.clone();
+    let mut is_news = false;
+    for condition in wanted.as_array_mut().into_iter().flatten() {
+        let same = known.iter().find(|known| condition["type"] == known.type_ && condition["status"] == known.status);
+        let since = same.and_then(|known| known.last_transition_time.as_ref()).map_or(now, |time| time.0);
+        let told = same.and_then(|known| known.last_heartbeat_time.as_ref()).map(|time| time.0);
+        // Clocks are set now and then: what was said in the future was not.
+        let age = told.and_then(|told| Duration::try_from(now.duration_since(told)).ok());
+        is_news |= age.is_none_or(|age| age >= LONGEST_SILENCE);
+        condition["lastTransitionTime"] = json!(whole(since));
+        condition["lastHeartbeatTime"] = json!(whole(now));
+    }
+    (wanted, is_news)
 }
 
 fn status(name: &str, address: IpAddr, resources: &Resources, kubelet: Option<KubeletAddress>) -> Value {
@@ -148,5 +175,33 @@ async fn renew(client: &Client, name: &str) -> Result<(), kube::Error> {
             leases.create(&PostParams::default(), &lease).await.map(drop)
         }
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_have_written_is_taken_back() {
+        let now: Timestamp = "2026-01-01T00:10:00Z".parse().unwrap();
+        let wanted = json!([{"type": "Ready", "status": "True"}, {"type": "DiskPressure", "status": "False"}]);
+        let told = |ready: &str, minute: u8| -> Vec<NodeCondition> {
+            let times = json!({"lastTransitionTime": "2026-01-01T00:00:00Z", "lastHeartbeatTime": format!("2026-01-01T00:{minute:02}:00Z")});
+            let with = |mut condition: Value| {
+                condition.as_object_mut().unwrap().extend(times.as_object().unwrap().clone());
+                condition
+            };
+            let list = [json!({"type": "Ready", "status": ready}), json!({"type": "DiskPressure", "status": "False"})];
+            serde_json::from_value(Value::Array(list.map(with).to_vec())).unwrap()
+        };
+        assert!(!conditions(&wanted, &told("True", 9), now).1, "all is well, and was said a minute ago");
+        assert!(conditions(&wanted, &told("True", 4), now).1, "too long ago");
+        assert!(conditions(&wanted, &told("True", 30), now).1, "a clock was wrong");
+        assert!(conditions(&wanted, &[], now).1);
+        let (healed, is_news) = conditions(&wanted, &told("Unknown", 9), now);
+        assert!(is_news);
+        let times = |index: usize| healed[index]["lastTransitionTime"].as_str().unwrap().to_owned();
+        assert_eq!([times(0), times(1)], ["2026-01-01T00:10:00Z", "2026-01-01T00:00:00Z"]);
     }
 }

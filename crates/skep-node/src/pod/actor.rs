@@ -18,7 +18,7 @@ use super::context::{Context, Live, Node, Stop};
 use super::ending;
 use super::report::{report, report_once};
 use super::status::PodState;
-use super::unhonoured::unhonoured;
+use super::unhonoured::{Powers, unhonoured};
 use crate::isolation::Isolation;
 use crate::network::PodNetwork;
 use crate::volume::{Folders, Ready, Volumes};
@@ -59,9 +59,14 @@ impl Handle {
         self.live.lock().values().next().cloned()
     }
 
-    /// Ends the containers within `grace` and lets go of the pod: the node stops, or the pod's object is gone.
-    pub(crate) fn stop(&self, grace: Duration) {
-        give(&self.orders, Stop { deadline: Instant::now() + grace, leave: true });
+    /// Ends the containers at once and lets go of the pod: its object is gone.
+    pub(crate) fn forget(&self) {
+        give(&self.orders, Stop { deadline: Instant::now(), leave: true, goes_on: false });
+    }
+
+    /// Ends the containers within `grace` and lets go of the pod until the node is started again.
+    pub(crate) fn suspend(&self, grace: Duration) {
+        give(&self.orders, Stop { deadline: Instant::now() + grace, leave: true, goes_on: true });
     }
 
     /// Waits until everything of the pod is gone.
@@ -86,7 +91,11 @@ pub(super) fn give(orders: &watch::Sender<Option<Stop>>, new: Stop) {
         let before = *order;
         *order = Some(match before {
             None => new,
-            Some(old) => Stop { deadline: old.deadline.min(new.deadline), leave: old.leave || new.leave },
+            Some(old) => Stop {
+                deadline: old.deadline.min(new.deadline),
+                leave: old.leave || new.leave,
+                goes_on: old.goes_on && new.goes_on,
+            },
         });
         *order != before
     });
@@ -139,7 +148,8 @@ async fn care(
         }
     }
     context.network = None;
-    volumes.remove();
+    let goes_on = context.stop.borrow().is_some_and(|order| order.goes_on);
+    volumes.remove(goes_on);
     if let Err(error) = std::fs::remove_dir_all(&memory)
         && error.kind() != std::io::ErrorKind::NotFound
     {
@@ -162,7 +172,7 @@ async fn obey(mut pods: watch::Receiver<Arc<Pod>>, orders: watch::Sender<Option<
         if pod.metadata.deletion_timestamp.is_some() {
             let seconds = pod.metadata.deletion_grace_period_seconds.unwrap_or(30);
             let deadline = Instant::now() + Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
-            give(&orders, Stop { deadline, leave: false });
+            give(&orders, Stop { deadline, leave: false, goes_on: false });
         }
         if pods.changed().await.is_err() {
             std::future::pending::<()>().await;
@@ -173,7 +183,7 @@ async fn obey(mut pods: watch::Receiver<Arc<Pod>>, orders: watch::Sender<Option<
 /// Gives the pod its network and its volumes; false when it is stopped before.
 async fn set_up(context: &mut Context, volumes: &mut Volumes, ready: &watch::Sender<BTreeMap<String, Ready>>) -> bool {
     let mut stop = context.stop.clone();
-    let missed = unhonoured(&context.pod(), context.node.isolation);
+    let missed = unhonoured(&context.pod(), Powers::of(context.node.isolation));
     if !missed.is_empty() {
         context.note("NotHonoured", format!("This node runs the pod without: {}", missed.join("; ")));
     }

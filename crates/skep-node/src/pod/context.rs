@@ -93,6 +93,8 @@ pub(super) struct Stop {
     pub(super) deadline: Instant,
     /// The pod is none of this node's business afterwards.
     pub(super) leave: bool,
+    /// It goes on when the node does: its scratch space stays.
+    pub(super) goes_on: bool,
 }
 
 impl Context {
@@ -147,12 +149,12 @@ impl Context {
             // The sender lives in this context.
             let _ = self.main_ended.subscribe().wait_for(|ended| *ended).await;
             let order = *self.stop.borrow();
-            return order.unwrap_or_else(|| Stop { deadline: self.grace(), leave: false });
+            return order.unwrap_or_else(|| Stop { deadline: self.grace(), leave: false, goes_on: false });
         }
         let mut stop = self.stop.clone();
         let order = stop.wait_for(Option::is_some).await.ok().and_then(|order| *order);
         // Whoever could have given it is gone: there is no time left.
-        order.unwrap_or_else(|| Stop { deadline: Instant::now(), leave: true })
+        order.unwrap_or_else(|| Stop { deadline: Instant::now(), leave: true, goes_on: false })
     }
 
     /// The moment until which a container has time when it is asked to end now.

@@ -46,5 +46,5 @@ pub(super) async fn fullness(context: &Context, volumes: Vec<Bounded>, orders: &
 
 fn fail(context: &Context, orders: &watch::Sender<Option<Stop>>, reason: &str, message: String, deadline: Instant) {
     context.board.send_modify(|state| state.failure = Some((reason.to_owned(), message)));
-    give(orders, Stop { deadline, leave: false });
+    give(orders, Stop { deadline, leave: false, goes_on: false });
 }

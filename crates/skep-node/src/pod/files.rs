@@ -6,7 +6,8 @@ use std::net::IpAddr;
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use kube::ResourceExt as _;
 
-const CLUSTER: &str = "cluster.local";
+use super::resolver::{CLUSTER, ResolverSettings};
+
 /// What a host name may be at most.
 const LONGEST_NAME: usize = 63;
 
@@ -18,7 +19,7 @@ pub(super) fn hostname(pod: &Pod) -> String {
     name.trim_end_matches(['-', '.']).to_owned()
 }
 
-/// `/etc/hosts` of a pod.
+/// `/etc/hosts` of a pod that has a network of its own.
 pub(super) fn hosts(pod: &Pod, address: IpAddr) -> String {
     let mut text = String::from(
         "# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n\
@@ -34,47 +35,35 @@ pub(super) fn hosts(pod: &Pod, address: IpAddr) -> String {
         }
         None => writeln!(text, "{address}\t{hostname}"),
     };
-    for alias in pod.spec.iter().flat_map(|spec| spec.host_aliases.iter().flatten()) {
-        let _ = writeln!(text, "{}\t{}", alias.ip, alias.hostnames.clone().unwrap_or_default().join("\t"));
-    }
-    text
+    text + &aliases(pod)
 }
 
-/// `/etc/resolv.conf` of a pod, or `None` when it is to have that of the machine.
-pub(super) fn resolver(spec: &PodSpec, namespace: &str, server: Option<IpAddr>) -> Option<String> {
+/// `/etc/hosts` of a pod on the network of the machine, or `None` when it is to have that of the machine.
+pub(super) fn machine_hosts(pod: &Pod, machine: &str) -> Option<String> {
+    let aliases = aliases(pod);
+    (!aliases.is_empty()).then(|| format!("# Kubernetes-managed hosts file (host network).\n{machine}\n{aliases}"))
+}
+
+fn aliases(pod: &Pod) -> String {
+    let aliases = pod.spec.iter().flat_map(|spec| spec.host_aliases.iter().flatten());
+    aliases.map(|alias| format!("{}\t{}\n", alias.ip, alias.hostnames.clone().unwrap_or_default().join("\t"))).collect()
+}
+
+/// `/etc/resolv.conf` of a pod, given that of the machine, or `None` when it is to have the latter.
+pub(super) fn resolver(spec: &PodSpec, namespace: &str, server: Option<IpAddr>, machine: &str) -> Option<String> {
     let policy = spec.dns_policy.as_deref().unwrap_or("ClusterFirst");
     let host_network = spec.host_network == Some(true);
-    let cluster = policy == "ClusterFirstWithHostNet" || (policy == "ClusterFirst" && !host_network);
-    let mut servers: Vec<String> = Vec::new();
-    let mut searches: Vec<String> = Vec::new();
-    let mut options: Vec<String> = Vec::new();
-    if cluster && let Some(server) = server {
-        servers.push(server.to_string());
-        searches.extend([format!("{namespace}.svc.{CLUSTER}"), format!("svc.{CLUSTER}"), CLUSTER.to_owned()]);
-        options.push("ndots:5".to_owned());
-    } else if policy != "None" {
-        return None;
+    let in_cluster = policy == "ClusterFirstWithHostNet" || (policy == "ClusterFirst" && !host_network);
+    let mut settings = match server.filter(|_| in_cluster) {
+        Some(server) => ResolverSettings::of_cluster(namespace, server),
+        None if policy == "None" => ResolverSettings::default(),
+        None if spec.dns_config.is_none() => return None,
+        None => ResolverSettings::of_machine(machine),
+    };
+    if let Some(more) = &spec.dns_config {
+        settings.add(more);
     }
-    if let Some(extra) = &spec.dns_config {
-        servers.extend(extra.nameservers.iter().flatten().cloned());
-        searches.extend(extra.searches.iter().flatten().cloned());
-        for option in extra.options.iter().flatten() {
-            let Some(name) = &option.name else { continue };
-            options.retain(|known| known.split(':').next() != Some(name));
-            options.push(option.value.as_ref().map_or_else(|| name.clone(), |value| format!("{name}:{value}")));
-        }
-    }
-    let mut text = String::new();
-    for server in servers {
-        let _ = writeln!(text, "nameserver {server}");
-    }
-    if !searches.is_empty() {
-        let _ = writeln!(text, "search {}", searches.join(" "));
-    }
-    if !options.is_empty() {
-        let _ = writeln!(text, "options {}", options.join(" "));
-    }
-    Some(text)
+    Some(settings.text())
 }
 
 #[cfg(test)]
@@ -92,22 +81,34 @@ mod tests {
         assert!(text.contains("\n10.244.0.7\tweb-0.web.n.svc.cluster.local\tweb-0\n10.0.0.9\ta\tb\n"), "{text}");
         let long: Pod = serde_json::from_value(json!({"metadata": {"name": format!("{}-x", "a".repeat(62))}})).unwrap();
         assert_eq!(hostname(&long), "a".repeat(62));
+        let text = machine_hosts(&pod, "127.0.0.1 localhost").unwrap();
+        assert!(text.ends_with("\n127.0.0.1 localhost\n10.0.0.9\ta\tb\n"), "{text}");
+        assert_eq!(machine_hosts(&long, "127.0.0.1 localhost"), None);
     }
 
     #[test]
     fn names_are_looked_up_in_the_cluster_first() {
         let server = Some([10, 96, 0, 10].into());
-        let spec = |value| serde_json::from_value::<PodSpec>(value).unwrap();
-        let text = resolver(&spec(json!({"containers": []})), "n", server).unwrap();
-        let expected =
+        let machine = "# by hand\nnameserver 192.0.2.1\nsearch old\nsearch example.org\noptions ndots:1 rotate\n";
+        let text = |mut members: serde_json::Value, server| {
+            members["containers"] = json!([]);
+            resolver(&serde_json::from_value(members).unwrap(), "n", server, machine)
+        };
+        let in_cluster =
             "nameserver 10.96.0.10\nsearch n.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5\n";
-        assert_eq!(text, expected);
-        assert_eq!(resolver(&spec(json!({"containers": [], "dnsPolicy": "Default"})), "n", server), None);
-        assert_eq!(resolver(&spec(json!({"containers": [], "hostNetwork": true})), "n", server), None);
-        assert_eq!(resolver(&spec(json!({"containers": []})), "n", None), None);
-        let own = json!({"containers": [], "dnsPolicy": "None", "dnsConfig": {"nameservers": ["10.0.0.1"],
-            "options": [{"name": "ndots", "value": "2"}, {"name": "edns0"}]}});
-        let text = resolver(&spec(own), "n", server).unwrap();
-        assert_eq!(text, "nameserver 10.0.0.1\noptions ndots:2 edns0\n");
+        assert_eq!(text(json!({}), server).unwrap(), in_cluster);
+        let from_outside = json!({"hostNetwork": true, "dnsPolicy": "ClusterFirstWithHostNet"});
+        assert_eq!(text(from_outside, server).unwrap(), in_cluster);
+        assert_eq!(text(json!({"dnsPolicy": "Default"}), server), None);
+        assert_eq!(text(json!({"hostNetwork": true}), server), None);
+        assert_eq!(text(json!({}), None), None);
+        let more = json!({"nameservers": ["10.0.0.1"], "searches": ["own"],
+            "options": [{"name": "ndots", "value": "2"}, {"name": "edns0"}]});
+        let own = text(json!({"dnsPolicy": "None", "dnsConfig": more}), server).unwrap();
+        assert_eq!(own, "nameserver 10.0.0.1\nsearch own\noptions ndots:2 edns0\n");
+        let both = text(json!({"dnsPolicy": "Default", "dnsConfig": more}), server).unwrap();
+        let expected =
+            "nameserver 192.0.2.1\nnameserver 10.0.0.1\nsearch example.org own\noptions rotate ndots:2 edns0\n";
+        assert_eq!(both, expected);
     }
 }

@@ -20,6 +20,7 @@ mod prepare;
 mod probe;
 mod probing;
 mod report;
+mod resolver;
 mod run;
 mod state;
 mod status;
@@ -28,4 +29,5 @@ mod unhonoured;
 
 pub(crate) use actor::{Handle, spawn};
 pub(crate) use context::{Live, Node, NodeFolders, wish};
+pub(crate) use state::whole;
 pub(crate) use streams::{Attachment, Streams};

@@ -16,12 +16,15 @@ use super::environment::{self, EnvironmentError, Sources};
 use super::expand::expand;
 use super::files;
 use super::plain;
+use super::unhonoured::Powers;
 use crate::container::{Capabilities, ContainerSpec, Mount};
 use crate::image::Program;
 use crate::isolation::Isolation;
 use crate::volume::{MountError, mounts};
 
 const USUAL_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+const HOSTS: &str = "/etc/hosts";
+const RESOLVER: &str = "/etc/resolv.conf";
 /// A user without any rights, for containers that must not be root and do not say who else.
 const NOBODY_SPECIAL: u32 = 65_532;
 
@@ -143,12 +146,6 @@ struct User {
     groups: Vec<u32>,
 }
 
-/// Whether containers can run as another user than Skep does. With namespaces they always can: an ordinary user is alone
-/// in them, but may have any number there.
-pub(super) fn has_users(isolation: Isolation) -> bool {
-    isolation == Isolation::Namespaces || rustix::process::geteuid().is_root()
-}
-
 /// The privileges of a container, and those that it asks for in vain.
 pub(super) fn capabilities(container: &Container) -> (Capabilities, Vec<&str>) {
     let wanted = container.security_context.as_ref().and_then(|security| security.capabilities.as_ref());
@@ -159,7 +156,7 @@ pub(super) fn capabilities(container: &Container) -> (Capabilities, Vec<&str>) {
 
 /// Who the container runs as. Where there are no users it runs as whoever runs Skep, who is not root.
 fn user(pod: &Pod, container: &Container, isolation: Isolation) -> Result<User, PrepareError> {
-    if !has_users(isolation) {
+    if !Powers::of(isolation).users {
         return Ok(User::default());
     }
     let of_pod = pod.spec.as_ref().and_then(|spec| spec.security_context.as_ref());
@@ -190,15 +187,22 @@ fn last_words(context: &Context, container: &Container) -> Result<PathBuf, Prepa
     Ok(path)
 }
 
-/// `/etc/hosts`, `/etc/hostname` and `/etc/resolv.conf`.
+/// `/etc/hosts`, `/etc/hostname` and `/etc/resolv.conf`, as far as they are not those of the machine.
 fn own_files(context: &Context, pod: &Pod) -> Result<Vec<Mount>, PrepareError> {
-    let Some(address) = context.address() else { return Ok(Vec::new()) };
     let spec = pod.spec.clone().unwrap_or_default();
     let namespace = pod.namespace().unwrap_or_default();
-    let mut texts =
-        vec![("/etc/hosts", files::hosts(pod, address)), ("/etc/hostname", format!("{}\n", files::hostname(pod)))];
-    texts.extend(files::resolver(&spec, &namespace, context.node.dns).map(|text| ("/etc/resolv.conf", text)));
-    texts.into_iter().map(|(target, text)| own_file(&context.files, target, &text)).collect()
+    // A machine without such a file has nothing to add.
+    let of_machine = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let own_network = context.address();
+    let hosts = match own_network {
+        Some(address) => Some(files::hosts(pod, address)),
+        None => files::machine_hosts(pod, &of_machine(HOSTS)),
+    };
+    let name = own_network.map(|_| format!("{}\n", files::hostname(pod)));
+    let resolver = files::resolver(&spec, &namespace, context.node.dns, &of_machine(RESOLVER));
+    let texts = [(HOSTS, hosts), ("/etc/hostname", name), (RESOLVER, resolver)];
+    let texts = texts.into_iter().filter_map(|(target, text)| Some((target, text?)));
+    texts.map(|(target, text)| own_file(&context.files, target, &text)).collect()
 }
 
 fn own_file(folder: &Path, target: &str, text: &str) -> Result<Mount, PrepareError> {

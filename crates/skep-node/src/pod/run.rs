@@ -58,6 +58,7 @@ pub(super) async fn run(context: &Context, wish: &Wish, role: Role, prepared: &P
         .map_or(0, |state| state.restarts + i32::from(state.last.is_some() || state.ended().is_some()));
     let path = log::path(&context.logs, name, restarts);
     let log = Arc::new(Log::create(&path, LogLimits::default())?);
+    log::forget_older(&context.logs, name, restarts)?;
     let container = context.node.runtime.start(&prepared.spec, context.network.as_deref()).await;
     let mut container = container.inspect_err(|_| log.close())?;
     context.note("Created", format!("Container created: {name}"));

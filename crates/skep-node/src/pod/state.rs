@@ -6,6 +6,9 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 
+/// Why a container waits that does not wait for anything of its own.
+pub(super) const INITIALIZING: &str = "PodInitializing";
+
 /// One container: what it does now, what it did last, and what its probes say.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ContainerState {
@@ -43,7 +46,7 @@ impl ContainerState {
     /// A container that has not been looked at yet. `before` is what the API server knows from an earlier life of this
     /// node: a container that ran then does not run any more.
     pub(crate) fn new(name: &str, image: &str, init: bool, before: Option<&ContainerStatus>) -> Self {
-        let reason = if init { "PodInitializing" } else { "ContainerCreating" };
+        let reason = if init { INITIALIZING } else { "ContainerCreating" };
         let mut state = Self {
             name: name.to_owned(),
             image: image.to_owned(),

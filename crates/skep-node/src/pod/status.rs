@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 
 use super::context::as_container;
-use super::state::{ContainerState, Phase, whole};
+use super::state::{ContainerState, INITIALIZING, Phase, whole};
 
 /// Everything the node knows about a pod.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,8 +37,11 @@ impl PodState {
         };
         let ephemeral: Vec<Container> = spec.ephemeral_containers.iter().flatten().map(as_container).collect();
         let waits = spec.init_containers.as_ref().is_some_and(|init| !init.is_empty());
+        let mut init = states(spec.init_containers.as_deref().unwrap_or_default(), known.init_container_statuses, true);
+        // Whatever they did in an earlier life, they do it again: what waits for them must not take that for this one.
+        init.iter_mut().filter(|state| state.ended().is_some()).for_each(|state| state.wait(INITIALIZING, None));
         Self {
-            init: states(spec.init_containers.as_deref().unwrap_or_default(), known.init_container_statuses, true),
+            init,
             containers: states(&spec.containers, known.container_statuses, waits),
             ephemeral: states(&ephemeral, known.ephemeral_container_statuses, false),
             pod_ip: None,

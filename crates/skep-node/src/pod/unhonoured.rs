@@ -2,22 +2,46 @@
 
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 
-use super::prepare::{capabilities, has_users};
+use super::prepare::capabilities;
+use crate::container::groups_can_be_set;
 use crate::isolation::Isolation;
 
+/// What this node can do for pods, by the rights that it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Powers {
+    /// Containers have a world of their own.
+    namespaces: bool,
+    /// They can run as another user than Skep does. With namespaces they always can: an ordinary user is alone in them,
+    /// but may have any number there.
+    pub(super) users: bool,
+    /// They can have further groups, which only root can give.
+    groups: bool,
+}
+
+impl Powers {
+    pub(super) fn of(isolation: Isolation) -> Self {
+        let namespaces = isolation == Isolation::Namespaces;
+        let users = namespaces || rustix::process::geteuid().is_root();
+        Self { namespaces, users, groups: users && groups_can_be_set() }
+    }
+}
+
 /// Everything of the kind, each as the path of the field and the reason.
-pub(super) fn unhonoured(pod: &Pod, isolation: Isolation) -> Vec<String> {
+pub(super) fn unhonoured(pod: &Pod, powers: Powers) -> Vec<String> {
     let Some(spec) = &pod.spec else { return Vec::new() };
-    let mut list = of_pod(spec, isolation);
+    let mut list = of_pod(spec, powers);
     for container in spec.init_containers.iter().flatten().chain(&spec.containers) {
-        list.extend(of_container(container, isolation).into_iter().map(|told| format!("{}: {told}", container.name)));
+        list.extend(of_container(container, powers).into_iter().map(|told| format!("{}: {told}", container.name)));
     }
     list
 }
 
-fn of_pod(spec: &PodSpec, isolation: Isolation) -> Vec<String> {
+const NO_USER: &str = "securityContext.runAsUser (no rights to switch users)";
+const NO_GROUP: &str = "securityContext.runAsGroup (no rights to switch users)";
+
+fn of_pod(spec: &PodSpec, powers: Powers) -> Vec<String> {
     let security = spec.security_context.clone().unwrap_or_default();
-    let plain = isolation == Isolation::None;
+    let plain = !powers.namespaces;
     let table = [
         (spec.host_pid == Some(true), "hostPID (containers see their own processes only)"),
         (spec.host_ipc == Some(true), "hostIPC"),
@@ -28,27 +52,32 @@ fn of_pod(spec: &PodSpec, isolation: Isolation) -> Vec<String> {
         (security.se_linux_options.is_some(), "securityContext.seLinuxOptions"),
         (security.app_armor_profile.is_some(), "securityContext.appArmorProfile"),
         (is_filtered(security.seccomp_profile.as_ref()), "securityContext.seccompProfile"),
+        (!powers.users && security.run_as_user.is_some(), NO_USER),
+        (!powers.users && security.run_as_group.is_some(), NO_GROUP),
         (
-            !has_users(isolation) && security.run_as_user.is_some(),
-            "securityContext.runAsUser (no rights to switch users)",
+            !powers.groups && security.supplemental_groups.as_ref().is_some_and(|all| !all.is_empty()),
+            "securityContext.supplementalGroups (only root can give further groups)",
+        ),
+        (
+            !powers.groups && security.fs_group.is_some(),
+            "securityContext.fsGroup (only root can give further groups; volumes belong to the user of the containers)",
         ),
         (plain && spec.host_aliases.as_ref().is_some_and(|all| !all.is_empty()), "hostAliases (no namespaces)"),
+        (plain && spec.dns_config.is_some(), "dnsConfig (no namespaces)"),
     ];
     table.into_iter().filter(|(asked, _)| *asked).map(|(_, told)| told.to_owned()).collect()
 }
 
-fn of_container(container: &Container, isolation: Isolation) -> Vec<String> {
+fn of_container(container: &Container, powers: Powers) -> Vec<String> {
     let security = container.security_context.clone().unwrap_or_default();
-    let plain = isolation == Isolation::None;
+    let plain = !powers.namespaces;
     let table = [
         (security.privileged == Some(true), "securityContext.privileged"),
         (security.se_linux_options.is_some(), "securityContext.seLinuxOptions"),
         (security.app_armor_profile.is_some(), "securityContext.appArmorProfile"),
         (is_filtered(security.seccomp_profile.as_ref()), "securityContext.seccompProfile"),
-        (
-            !has_users(isolation) && security.run_as_user.is_some(),
-            "securityContext.runAsUser (no rights to switch users)",
-        ),
+        (!powers.users && security.run_as_user.is_some(), NO_USER),
+        (!powers.users && security.run_as_group.is_some(), NO_GROUP),
         (
             plain && security.read_only_root_filesystem == Some(true),
             "securityContext.readOnlyRootFilesystem (no namespaces)",
@@ -83,9 +112,10 @@ mod tests {
 
     use super::*;
 
-    fn told(spec: &serde_json::Value) -> Vec<String> {
-        let pod = serde_json::from_value(json!({"spec": spec})).unwrap();
-        unhonoured(&pod, Isolation::Namespaces)
+    const ROOT: Powers = Powers { namespaces: true, users: true, groups: true };
+
+    fn told(powers: Powers, spec: &serde_json::Value) -> Vec<String> {
+        unhonoured(&serde_json::from_value(json!({"spec": spec})).unwrap(), powers)
     }
 
     #[test]
@@ -94,7 +124,7 @@ mod tests {
             "capabilities": {"drop": ["ALL"], "add": ["NET_BIND_SERVICE"]}});
         let spec = json!({"securityContext": {"fsGroup": 7, "runAsNonRoot": true}, "containers": [
             {"name": "c", "securityContext": security, "resources": {"requests": {"cpu": "1"}}}]});
-        assert_eq!(told(&spec), Vec::<String>::new());
+        assert_eq!(told(ROOT, &spec), Vec::<String>::new());
     }
 
     #[test]
@@ -102,9 +132,25 @@ mod tests {
         let spec = json!({"hostPID": true, "containers": [{"name": "c", "ports": [{"containerPort": 1, "hostPort": 2}],
             "securityContext": {"privileged": true, "capabilities": {"add": ["SYS_ADMIN"]}},
             "resources": {"limits": {"cpu": "1", "memory": "1Gi"}}}]});
-        let told = told(&spec).join("; ");
+        let told = told(ROOT, &spec).join("; ");
         for part in ["hostPID", "c: securityContext.privileged", "c: hostPort", "add SYS_ADMIN", "limits cpu, memory"] {
             assert!(told.contains(part), "{part} in {told}");
         }
+    }
+
+    #[test]
+    fn what_only_root_can_give_is_told_to_others() {
+        let spec = json!({"containers": [], "dnsConfig": {"searches": ["a"]}, "securityContext": {
+            "runAsUser": 1, "runAsGroup": 2, "supplementalGroups": [3], "fsGroup": 4}});
+        let fields = |powers: Powers| {
+            let told = told(powers, &spec);
+            told.iter().map(|told| told.split(' ').next().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        let groups = ["securityContext.supplementalGroups", "securityContext.fsGroup"];
+        assert_eq!(fields(ROOT), Vec::<String>::new());
+        assert_eq!(fields(Powers { groups: false, ..ROOT }), groups);
+        let users = ["securityContext.runAsUser", "securityContext.runAsGroup"];
+        let nobody = Powers { namespaces: false, users: false, groups: false };
+        assert_eq!(fields(nobody), [&users[..], &groups, &["dnsConfig"]].concat());
     }
 }

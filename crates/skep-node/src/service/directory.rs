@@ -59,7 +59,9 @@ pub(crate) struct Host {
 }
 
 impl Directory {
+    /// The picture as the node of this name sees it: pods of other nodes are out of its reach.
     pub(crate) fn new<'a>(
+        node: &str,
         services: impl IntoIterator<Item = &'a Service>,
         slices: impl IntoIterator<Item = &'a EndpointSlice>,
     ) -> Self {
@@ -71,7 +73,7 @@ impl Directory {
         let entry = |service: &Service| {
             let key = (service.namespace().unwrap_or_default(), service.name_any());
             let slices = of_service.get(&key).map(Vec::as_slice).unwrap_or_default();
-            (key, Entry::new(service, slices))
+            (key, Entry::new(node, service, slices))
         };
         Self { services: services.into_iter().map(entry).collect() }
     }
@@ -96,9 +98,13 @@ impl Directory {
 }
 
 impl Entry {
-    fn new(service: &Service, slices: &[&EndpointSlice]) -> Self {
+    fn new(node: &str, service: &Service, slices: &[&EndpointSlice]) -> Self {
         let spec = service.spec.clone().unwrap_or_default();
         let early = spec.publish_not_ready_addresses == Some(true);
+        let serves = |endpoint: &Endpoint| {
+            let is_near = endpoint.node_name.as_deref().is_none_or(|name| name == node);
+            is_near && (early || is_ready(endpoint))
+        };
         let type_ = spec.type_.as_deref().unwrap_or("ClusterIP");
         let client = spec.session_affinity_config.and_then(|config| config.client_ip);
         let affinity = client.and_then(|client| client.timeout_seconds).and_then(|seconds| u64::try_from(seconds).ok());
@@ -111,15 +117,13 @@ impl Entry {
                 number,
                 on_machine: on_machine.get(&number).copied(),
                 on_node: port.node_port.and_then(|port| u16::try_from(port).ok()).filter(|port| *port > 0),
-                backends: backends(slices, name.as_deref(), &protocol, early),
+                backends: backends(slices, name.as_deref(), &protocol, serves),
                 name,
                 protocol,
             })
         });
-        let endpoints = slices
-            .iter()
-            .flat_map(|slice| slice.endpoints.iter().flatten())
-            .filter(|endpoint| early || is_ready(endpoint));
+        let endpoints = slices.iter().flat_map(|slice| slice.endpoints.iter().flatten());
+        let endpoints = endpoints.filter(|endpoint| serves(endpoint));
         let hosts = endpoints.flat_map(|endpoint| {
             let name = endpoint.hostname.clone().filter(|name| !name.is_empty());
             let addresses = endpoint.addresses.iter().filter_map(|address| address.parse().ok());
@@ -136,7 +140,12 @@ impl Entry {
     }
 }
 
-fn backends(slices: &[&EndpointSlice], name: Option<&str>, protocol: &str, early: bool) -> Vec<SocketAddr> {
+fn backends(
+    slices: &[&EndpointSlice],
+    name: Option<&str>,
+    protocol: &str,
+    serves: impl Fn(&Endpoint) -> bool,
+) -> Vec<SocketAddr> {
     let mut found = BTreeSet::new();
     for slice in slices {
         let ports = slice.ports.iter().flatten().filter(|port| {
@@ -144,7 +153,7 @@ fn backends(slices: &[&EndpointSlice], name: Option<&str>, protocol: &str, early
                 && port.protocol.as_deref().unwrap_or("TCP") == protocol
         });
         for port in ports.filter_map(|port| port.port.and_then(|port| u16::try_from(port).ok())) {
-            for endpoint in slice.endpoints.iter().flatten().filter(|endpoint| early || is_ready(endpoint)) {
+            for endpoint in slice.endpoints.iter().flatten().filter(|endpoint| serves(endpoint)) {
                 let addresses = endpoint.addresses.iter().filter_map(|address| address.parse::<IpAddr>().ok());
                 found.extend(addresses.map(|address| SocketAddr::new(address, port)));
             }
@@ -166,7 +175,7 @@ pub(super) mod tests {
     pub(crate) fn directory(services: Value, slices: Value) -> Directory {
         let services: Vec<Service> = serde_json::from_value(services).unwrap();
         let slices: Vec<EndpointSlice> = serde_json::from_value(slices).unwrap();
-        Directory::new(&services, &slices)
+        Directory::new("here", &services, &slices)
     }
 
     #[test]
@@ -191,6 +200,27 @@ pub(super) mod tests {
         assert_eq!(entry.affinity, Some(USUAL_AFFINITY));
         let names: Vec<_> = entry.hosts.iter().map(|host| host.name.as_deref()).collect();
         assert_eq!(names, [None, Some("a")]);
+    }
+
+    #[test]
+    fn pods_of_other_nodes_are_not_behind_a_service() {
+        let service = |name: &str| {
+            json!({"metadata": {"namespace": "n", "name": name}, "spec": {
+            "clusterIP": "10.96.0.9", "publishNotReadyAddresses": name == "early", "ports": [{"port": 80}]}})
+        };
+        let slice = |owner: &str| {
+            json!({"metadata": {"namespace": "n", "name": owner, "labels": {OWNER_LABEL: owner}},
+            "addressType": "IPv4", "ports": [{"port": 8080}], "endpoints": [
+                {"addresses": ["10.244.0.2"], "nodeName": "here"},
+                {"addresses": ["10.244.1.2"], "nodeName": "elsewhere"},
+                {"addresses": ["10.0.0.1"]}]})
+        };
+        let directory = directory(json!([service("usual"), service("early")]), json!([slice("usual"), slice("early")]));
+        for entry in directory.services.values() {
+            let backends: Vec<String> = entry.ports[0].backends.iter().map(ToString::to_string).collect();
+            assert_eq!(backends, ["10.0.0.1:8080", "10.244.0.2:8080"]);
+            assert_eq!(entry.hosts.len(), 2, "nor are they known by name");
+        }
     }
 
     #[test]

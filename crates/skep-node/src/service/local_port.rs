@@ -100,6 +100,12 @@ fn candidates(own: u16) -> impl Iterator<Item = u16> {
     std::iter::once(own).chain(further..=u16::MAX)
 }
 
+/// Whether a service is a balancer of this machine. One of a class is somebody else's.
+pub(super) fn is_balancer(service: &Service) -> bool {
+    let spec = service.spec.as_ref();
+    spec.is_some_and(|spec| spec.type_.as_deref() == Some("LoadBalancer") && spec.load_balancer_class.is_none())
+}
+
 fn is_offered(service: &Service, group: Option<&str>) -> bool {
     let Some(spec) = &service.spec else { return false };
     let has_address = spec.cluster_ip.as_deref() != Some("None");
@@ -108,7 +114,7 @@ fn is_offered(service: &Service, group: Option<&str>) -> bool {
         owners.iter().any(|owner| owner.api_version.split_once('/').is_some_and(|(of, _)| of == group))
     };
     match spec.type_.as_deref() {
-        Some("LoadBalancer") => true,
+        Some("LoadBalancer") => is_balancer(service),
         Some("ExternalName") => false,
         _ => has_address && group.is_some_and(belongs),
     }
@@ -174,6 +180,17 @@ mod tests {
         assert_eq!(planned(&services, &[]), [line("a", "9:9"), line("b", "8080:8081")]);
         let inner = service("inner", "80:80", &json!({"ports": [{"port": 80}]}));
         assert_eq!(planned(&[inner], &[]), [("inner".to_owned(), None)]);
+    }
+
+    #[test]
+    fn balancers_of_a_class_are_left_to_others() {
+        let of_class = |name: &str, remembered: &str| {
+            let spec = json!({"type": "LoadBalancer", "loadBalancerClass": "example.com/lb", "ports": [{"port": 80}]});
+            service(name, remembered, &spec)
+        };
+        assert!(is_balancer(&balancer("a", "", 80)) && !is_balancer(&of_class("a", "")));
+        assert_eq!(planned(&[of_class("a", "")], &[]), []);
+        assert_eq!(planned(&[of_class("a", "80:80")], &[]), [("a".to_owned(), None)]);
     }
 
     #[test]

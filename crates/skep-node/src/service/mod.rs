@@ -36,6 +36,8 @@ const TRY_AGAIN: Duration = Duration::from_secs(2);
 pub struct ServiceConfig {
     pub client: Client,
     pub broker: Broker,
+    /// The name of the node.
+    pub name: String,
     /// The address of the node on the network of the pods.
     pub node: Ipv4Addr,
     /// Where addresses of pods and services are.
@@ -95,7 +97,7 @@ async fn follow(config: ServiceConfig, sender: watch::Sender<Directory>) {
         }
         let (services, slices) = (services.state(), slices.state());
         let services: Vec<&Service> = services.iter().map(AsRef::as_ref).collect();
-        let mut directory = Directory::new(services.iter().copied(), slices.iter().map(AsRef::as_ref));
+        let mut directory = Directory::new(&config.name, services.iter().copied(), slices.iter().map(AsRef::as_ref));
         directory.resolve(config.reach);
         if let Some(address) = config.api_server {
             directory.lead_to_api_server(address);
@@ -116,12 +118,10 @@ async fn follow(config: ServiceConfig, sender: watch::Sender<Directory>) {
 /// A balancer is on the machine's own loopback address; its status says so.
 async fn announce(client: &Client, services: &[&Service], announced: &mut BTreeSet<String>) {
     for service in services {
-        let spec = service.spec.as_ref();
-        let is_balancer = spec.and_then(|spec| spec.type_.as_deref()) == Some("LoadBalancer");
         let ingress = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
         let has_address = ingress.and_then(|balancer| balancer.ingress.as_ref()).is_some_and(|list| !list.is_empty());
         let uid = service.uid().unwrap_or_default();
-        if !is_balancer || has_address || announced.contains(&uid) {
+        if !local_port::is_balancer(service) || has_address || announced.contains(&uid) {
             continue;
         }
         let api: Api<Service> = Api::namespaced(client.clone(), &service.namespace().unwrap_or_default());

@@ -19,7 +19,6 @@ use k8s_openapi::api::core::v1::{
     SecretProjection, SecretVolumeSource, Volume,
 };
 use kube::{Client, ResourceExt as _};
-use tokio::time::Instant;
 
 use crate::pod::field::Place;
 use atomic::{FileContent, Files};
@@ -57,6 +56,8 @@ pub(crate) enum VolumeError {
     Api(#[source] Box<kube::Error>),
     #[error("persistentvolumeclaim {0:?} is not bound")]
     Unbound(String),
+    #[error("cannot make {path}, which is not there: {cause}")]
+    NotMade { path: String, cause: std::io::Error },
     #[error("hostPath type check failed: {path} is not a {wanted}")]
     HostPath { path: String, wanted: String },
     #[error(
@@ -141,11 +142,7 @@ impl Volumes {
                 match part {
                     Part::ConfigMap(watched, _) => changes.push(watched.changed().boxed()),
                     Part::Secret(watched, _) => changes.push(watched.changed().boxed()),
-                    // A renewal that has just failed is not tried again at once.
-                    Part::Token(token) => {
-                        let soonest = Instant::now() + std::time::Duration::from_secs(10);
-                        changes.push(tokio::time::sleep_until(token.renewal().max(soonest)).boxed());
-                    }
+                    Part::Token(token) => changes.push(token.outdated().boxed()),
                     Part::Downward(_) | Part::Unsupported => {}
                 }
             }
@@ -165,14 +162,15 @@ impl Volumes {
         scratch.collect()
     }
 
-    /// Removes everything that belongs to the pod alone.
-    pub(crate) fn remove(&mut self) {
+    /// Removes everything that belongs to the pod alone; of a pod that `goes_on` only what is in memory.
+    pub(crate) fn remove(&mut self, goes_on: bool) {
         for (name, content) in &mut self.contents {
             if let Content::Scratch(scratch) = content {
                 scratch.take_off(&self.folders, name);
             }
         }
-        for folder in [&self.folders.memory, &self.folders.disk] {
+        let Folders { memory, disk, .. } = &self.folders;
+        for folder in std::iter::once(memory).chain((!goes_on).then_some(disk)) {
             if let Err(error) = fs::remove_dir_all(folder)
                 && error.kind() != std::io::ErrorKind::NotFound
             {

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 
 use skep_node::isolation::Isolation;
-use skep_node::network::{Network, NetworkConfig, NetworkError};
+use skep_node::network::{Network, NetworkConfig, NetworkError, PodNetwork};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 
 use crate::role::Role;
@@ -17,6 +17,7 @@ crate::trials![
     the_network_of_a_pod_goes_away,
     addresses_are_restored_after_a_restart,
     without_namespaces_pods_are_on_the_loopback,
+    addresses_are_given_back,
     ranges_must_not_overlap,
 ];
 
@@ -114,9 +115,30 @@ async fn without_namespaces_pods_are_on_the_loopback() {
     assert_eq!((one.address(), one.place()), (Ipv4Addr::new(10, 244, 0, 2), Ipv4Addr::new(127, 244, 0, 2)));
     assert_eq!(other.place(), Ipv4Addr::new(127, 244, 0, 3));
     assert!(one.namespace().is_none());
-    for pod in [&one, &other] {
-        TcpListener::bind(SocketAddr::from((pod.place(), 8082))).unwrap();
-    }
+    // Whoever comes while this one is there gets other addresses, and these when it is gone.
+    let guest = Network::start(Isolation::None, config("10.244.0.0/24", "10.96.0.0/16")).await.unwrap();
+    let of_guest = guest.add_pod().await.unwrap();
+    assert_eq!((of_guest.address(), of_guest.place()), (Ipv4Addr::new(10, 244, 0, 2), Ipv4Addr::new(127, 245, 0, 2)));
+    assert_eq!(guest.reach().host(Ipv4Addr::new(10, 96, 0, 9)), Ipv4Addr::new(127, 97, 0, 9));
+    let listeners = [&one, &other, &of_guest].map(|pod| TcpListener::bind(SocketAddr::from((pod.place(), 8082))));
+    assert!(listeners.iter().all(Result::is_ok), "{listeners:?}");
+    drop((one, other, network));
+    let next = Network::start(Isolation::None, config("10.244.0.0/16", "10.96.0.0/16")).await.unwrap();
+    assert_eq!(next.add_pod().await.unwrap().place(), Ipv4Addr::new(127, 244, 0, 2));
+}
+
+async fn addresses_are_given_back() {
+    let network = network().await;
+    let pods = futures::future::try_join_all((0..50).map(|_| network.add_pod())).await.unwrap();
+    let addresses: Vec<Ipv4Addr> = pods.iter().map(PodNetwork::address).collect();
+    let taken = network.taken();
+    assert!(addresses.iter().all(|address| taken.contains(address)));
+    drop(pods);
+    eventually("the return of all addresses", || {
+        let taken = network.taken();
+        !addresses.iter().any(|address| taken.contains(address))
+    })
+    .await;
 }
 
 async fn ranges_must_not_overlap() {

@@ -1,13 +1,32 @@
 //! Containers without namespaces.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, Stdio};
 
 use skep_node::container::{Container, ContainerSpec, Exit, Runtime, StartError, VOLUME_ROOT_VARIABLE};
-use skep_node::isolation::Isolation;
+use skep_node::isolation::{self, Isolation};
 
+use crate::role::Role;
 use crate::support::{bind, eventually, further, output, script};
 
-crate::trials![programs_run_and_end, a_tree_with_daemons_is_killed_whole, volumes_are_for_programs_that_know];
+crate::trials![
+    programs_run_and_end,
+    a_tree_with_daemons_is_killed_whole,
+    volumes_are_for_programs_that_know,
+    what_is_in_memory_goes_with_the_process,
+];
+
+/// The role that has a folder in memory, with a secret in it.
+pub fn memory() -> ExitCode {
+    let folder = isolation::memory_folder(Isolation::None, Path::new("unused")).unwrap();
+    fs::create_dir(folder.join("deep")).unwrap();
+    fs::write(folder.join("deep/secret"), "word").unwrap();
+    println!("{}", folder.display());
+    std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).unwrap();
+    ExitCode::SUCCESS
+}
 
 async fn start(spec: &ContainerSpec) -> Result<Container, StartError> {
     Runtime::new(Isolation::None).start(spec, None).await
@@ -51,4 +70,23 @@ async fn volumes_are_for_programs_that_know() {
     for _ in 0..2 {
         assert_eq!(output(&mut start(&spec).await.unwrap()).await.0, "volume\n");
     }
+}
+
+async fn what_is_in_memory_goes_with_the_process() {
+    let start = || {
+        let mut process = Role::Memory.command().stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        (process, PathBuf::from(line.trim()))
+    };
+    let ((mut killed, of_killed), (mut ended, of_ended)) = (start(), start());
+    assert!(of_killed.join("deep/secret").exists() && of_ended.join("deep/secret").exists());
+    assert_ne!(of_killed, of_ended);
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    eventually("the end of what a killed process had in memory", || !of_killed.exists()).await;
+    assert!(of_ended.exists(), "others keep theirs");
+    drop(ended.stdin.take());
+    ended.wait().unwrap();
+    eventually("the end of what is in memory", || !of_ended.exists()).await;
 }

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::process::{Command, ExitCode};
 
-use crate::{death, support};
+use crate::{death, plain, support};
 
 /// Names the role.
 pub const VARIABLE: &str = "SKEP_NODE_TEST_ROLE";
@@ -19,10 +19,17 @@ pub enum Role {
     Victim,
     /// Starts fifty containers at once and looks for what they leave behind.
     Fifty,
+    /// Makes a folder in the shared memory and stays until its input ends.
+    Memory,
 }
 
-const NAMES: [(&str, Role); 4] =
-    [("serve", Role::Serve), ("connect", Role::Connect), ("victim", Role::Victim), ("fifty", Role::Fifty)];
+const NAMES: [(&str, Role); 5] = [
+    ("serve", Role::Serve),
+    ("connect", Role::Connect),
+    ("victim", Role::Victim),
+    ("fifty", Role::Fifty),
+    ("memory", Role::Memory),
+];
 
 pub fn of_this_process() -> Option<Role> {
     let name = std::env::var(VARIABLE).ok()?;
@@ -52,6 +59,7 @@ impl Role {
             Self::Connect => connect(),
             Self::Victim => support::runtime().block_on(death::victim()),
             Self::Fifty => support::runtime().block_on(death::fifty()),
+            Self::Memory => plain::memory(),
         }
     }
 }

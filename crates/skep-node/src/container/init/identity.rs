@@ -86,6 +86,7 @@ fn maps(kind: &str, number: u32) -> bool {
     })
 }
 
-fn groups_can_be_set() -> bool {
+/// Whether this process, as root of its user namespace, may give further groups.
+pub(crate) fn groups_can_be_set() -> bool {
     fs::read_to_string("/proc/self/setgroups").is_ok_and(|answer| answer.trim() == "allow")
 }

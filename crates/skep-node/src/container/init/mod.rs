@@ -15,6 +15,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::Mode;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, set_child_subreaper, setpgid, umask};
 
+pub(crate) use identity::groups_can_be_set;
+
 use super::Exit;
 use super::protocol::{MAIN, News, Order, Place, Program};
 use crate::channel::Channel;
@@ -23,9 +25,8 @@ use crate::sys::{self, Arrivals, HELPER_CHANNEL};
 /// The only argument of a helper.
 pub(super) const NAME: &CStr = c"skep-node-init";
 
-/// Does the work of a helper process and never returns, when this process was started as one. Call it first in `main`,
-/// before any thread exists.
-pub fn become_helper() {
+/// Does the work of such a helper and never returns, when this process was started as one.
+pub(crate) fn become_init() {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_none_or(|argument| argument.as_encoded_bytes() != NAME.to_bytes()) {
         return;
