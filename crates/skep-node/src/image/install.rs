@@ -40,12 +40,17 @@ impl Package {
 
     /// What installs the package into a folder; an error when this machine has no program for that.
     pub(super) fn commands(&self, folder: &Path) -> Result<Vec<HostCommand>, ImageError> {
+        self.commands_by(|program| place::find(program).is_some(), folder)
+    }
+
+    /// The same, given which programs there are.
+    fn commands_by(&self, has: impl Fn(&str) -> bool, folder: &Path) -> Result<Vec<HostCommand>, ImageError> {
         let text = |path: &Path| path.display().to_string();
         let command = |argv: Vec<String>, env: Vec<(String, String)>| HostCommand { argv, env, working_dir: None };
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         match self.registry {
             Registry::Npm => {
-                if place::find("npm").is_none() {
+                if !has("npm") {
                     return Err(ImageError::NoTool { tool: "npm", hint: "install Node.js, which brings it" });
                 }
                 let wanted = format!("{}@{}", self.name, self.version.as_deref().unwrap_or("latest"));
@@ -60,7 +65,7 @@ impl Package {
                     None => self.name.clone(),
                 };
                 let python = folder.join("bin/python");
-                if place::find("uv").is_some() {
+                if has("uv") {
                     let pythons = folder.parent().unwrap_or(folder).join(".python");
                     let env = vec![("UV_PYTHON_INSTALL_DIR".to_owned(), text(&pythons))];
                     let mut install = words(&["uv", "pip", "install", "--python"]);
@@ -69,7 +74,7 @@ impl Package {
                     make.push(text(folder));
                     return Ok(vec![command(make, env.clone()), command(install, env)]);
                 }
-                if place::find("python3").is_none() {
+                if !has("python3") {
                     return Err(ImageError::NoTool { tool: "uv", hint: "install uv, or Python 3 with venv" });
                 }
                 let mut make = words(&["python3", "-m", "venv"]);
@@ -115,4 +120,34 @@ async fn run(broker: &Broker, command: &HostCommand, progress: &(impl Fn(&str) +
     }
     let command = command.argv.iter().take(3).cloned().collect::<Vec<_>>().join(" ");
     Err(ImageError::Failed { command, output: last.join("; ") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn commands(image: &str, tools: &[&str]) -> Result<Vec<String>, String> {
+        let package = Package::parse(image).unwrap().unwrap();
+        let commands = package.commands_by(|program| tools.contains(&program), Path::new("/cache/p"));
+        let lines = commands.map(|all| all.iter().map(|command| command.argv.join(" ")).collect());
+        lines.map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn python_does_where_uv_is_missing() {
+        let image = "uvx://mcp-server-time@1.2";
+        let by_uv = commands(image, &["uv", "python3"]).unwrap();
+        assert_eq!(by_uv[0], "uv venv --allow-existing /cache/p");
+        assert_eq!(by_uv[1], "uv pip install --python /cache/p/bin/python mcp-server-time==1.2");
+        let by_python = commands(image, &["python3"]).unwrap();
+        assert_eq!(by_python[0], "python3 -m venv /cache/p");
+        let install = "/cache/p/bin/python -m pip install --disable-pip-version-check --quiet mcp-server-time==1.2";
+        assert_eq!(by_python[1], install);
+        assert_eq!(
+            commands(image, &["npm"]).unwrap_err(),
+            "uv is not installed on this machine: install uv, or Python 3 with venv"
+        );
+        assert!(commands("npx://a", &["uv"]).unwrap_err().starts_with("npm is not installed"));
+        assert!(commands("npx://a", &["npm"]).unwrap()[0].ends_with("--ignore-scripts --prefix /cache/p a@latest"));
+    }
 }

@@ -101,7 +101,9 @@ fn this_run_and_the_one_before_are_kept() {
     let container = folder.path().join("c");
     std::fs::create_dir(&container).unwrap();
     let files = ["7.log", "8.log", "8.log.1", "9.log", "9.log.1", "10.log", "note"];
-    files.iter().for_each(|name| std::fs::write(container.join(name), "").unwrap());
+    for name in files {
+        std::fs::write(container.join(name), "").unwrap();
+    }
     super::forget_older(folder.path(), "c", 10).unwrap();
     let mut left: Vec<_> =
         std::fs::read_dir(&container).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();

@@ -22,7 +22,7 @@ pub(super) struct Claim {
 impl Claim {
     /// Finds room for these ranges.
     pub(super) fn make(ranges: &[Ipv4Net]) -> Result<Self, NetworkError> {
-        let parts: BTreeSet<u8> = ranges.iter().flat_map(second_parts).collect();
+        let parts: BTreeSet<u8> = ranges.iter().copied().flat_map(second_parts).collect();
         for shift in 0..=u8::MAX {
             let marks = mark(&parts, shift).map_err(NetworkError::kernel("mark addresses of the loopback"))?;
             if let Some(marks) = marks {
@@ -34,7 +34,7 @@ impl Claim {
 }
 
 /// What the addresses of a range have in second place.
-fn second_parts(range: &Ipv4Net) -> std::ops::RangeInclusive<u8> {
+fn second_parts(range: Ipv4Net) -> std::ops::RangeInclusive<u8> {
     range.network().octets()[1]..=range.broadcast().octets()[1]
 }
 

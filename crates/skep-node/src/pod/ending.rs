@@ -6,8 +6,8 @@ use k8s_openapi::jiff::Timestamp;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-use super::actor::give;
 use super::context::{Context, Stop};
+use super::handle::give;
 use crate::volume::Bounded;
 
 /// How often volumes are looked at.

@@ -45,8 +45,12 @@ pub(super) fn machine_hosts(pod: &Pod, machine: &str) -> Option<String> {
 }
 
 fn aliases(pod: &Pod) -> String {
-    let aliases = pod.spec.iter().flat_map(|spec| spec.host_aliases.iter().flatten());
-    aliases.map(|alias| format!("{}\t{}\n", alias.ip, alias.hostnames.clone().unwrap_or_default().join("\t"))).collect()
+    let mut text = String::new();
+    for alias in pod.spec.iter().flat_map(|spec| spec.host_aliases.iter().flatten()) {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{}\t{}", alias.ip, alias.hostnames.clone().unwrap_or_default().join("\t"));
+    }
+    text
 }
 
 /// `/etc/resolv.conf` of a pod, given that of the machine, or `None` when it is to have the latter.

@@ -14,6 +14,7 @@ mod environment;
 pub(crate) mod expand;
 pub(crate) mod field;
 mod files;
+mod handle;
 mod hook;
 mod plain;
 mod prepare;
@@ -27,7 +28,7 @@ mod status;
 mod streams;
 mod unhonoured;
 
-pub(crate) use actor::{Handle, spawn};
 pub(crate) use context::{Live, Node, NodeFolders, wish};
+pub(crate) use handle::{Handle, spawn};
 pub(crate) use state::whole;
 pub(crate) use streams::{Attachment, Streams};

@@ -146,3 +146,26 @@ fn a_container_that_ran_before_the_node_stopped_is_restarted_and_counted() {
     let last = report.container_statuses.unwrap()[0].last_state.clone().unwrap();
     assert_eq!(last.terminated.unwrap().exit_code, 137);
 }
+
+#[test]
+fn what_comes_first_begins_anew_in_every_life() {
+    let ended = |name: &str| {
+        json!({"name": name, "image": "i", "imageID": "", "ready": true, "restartCount": 2,
+        "state": {"terminated": {"exitCode": 0, "reason": "Completed"}}})
+    };
+    let running = |name: &str| {
+        json!({"name": name, "image": "i", "imageID": "", "ready": true, "restartCount": 0,
+        "started": true, "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}})
+    };
+    let init = json!([{"name": "first", "image": "i"}, {"name": "beside", "image": "i", "restartPolicy": "Always"}]);
+    let known = json!({"initContainerStatuses": [ended("first"), running("beside")],
+        "containerStatuses": [running("a"), running("b")]});
+    let pod = pod("Always", &init, &known);
+    let state = state(&pod);
+    for (name, last) in [("first", "Completed"), ("beside", "ContainerStatusUnknown")] {
+        let container = state.container(name).unwrap();
+        assert!(container.ended().is_none() && !container.started, "{name} has done nothing in this life");
+        assert_eq!(container.last.as_ref().map(|end| end.reason.as_str()), Some(last));
+    }
+    assert!(!initialized(pod.spec.as_ref().unwrap(), &state));
+}

@@ -311,3 +311,6 @@ async fn files_of(client: &Client, part: &mut Part, mode: u32, pod: &Pod, place:
         Part::Unsupported => Err(VolumeError::Unsupported),
     }
 }
+
+#[cfg(test)]
+mod tests;

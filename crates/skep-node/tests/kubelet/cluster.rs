@@ -14,7 +14,7 @@ use skep_conformance::control_plane::{ControlPlane, binaries_or_skip};
 use skep_kube::auth::pki::{Identity, Pki};
 use skep_kube::auth::tls::{self, ClientCertificates};
 use skep_kube::auth::tokens::TokenAuthority;
-use skep_kube::controllers::{self, Controllers};
+use skep_kube::controllers::{self, Controllers, Storage};
 use skep_kube::server::{NodeClient, Server};
 use skep_kube::store::Store;
 use skep_node::BackoffRules;
@@ -23,6 +23,7 @@ use skep_node::image::{ImageConfig, ImageMap};
 use skep_node::isolation::Isolation;
 use skep_node::member::{Door, Member, MemberConfig};
 use skep_node::network::{Network, NetworkConfig};
+use skep_node::node::{Node, NodeConfig};
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
@@ -109,7 +110,12 @@ async fn ours() -> Option<Arc<Cluster>> {
     let kubeconfig = folder.path().join("kubeconfig");
     pki.write_kubeconfig(&kubeconfig, &format!("https://{address}")).unwrap();
     let mut running = JoinSet::new();
-    let controllers = Controllers::all().root_certificate(authority.clone());
+    let storage = Storage {
+        class: "standard".to_owned(),
+        provisioner: "skep.dev/folder".to_owned(),
+        folder: folder.path().join("volumes"),
+    };
+    let controllers = Controllers::all().root_certificate(authority.clone()).storage(storage);
     running.spawn(controllers::run(server.client(), controllers, std::future::pending()));
     let client = server.client();
     running.spawn(async move { server.serve(listener, tls, clients, std::future::pending()).await });
@@ -148,7 +154,7 @@ async fn client_of(kubeconfig: &str) -> Client {
 }
 
 /// The network that both nodes use. It has to be there before anything can listen on the loopback.
-async fn network() -> Network {
+pub async fn network() -> Network {
     static NETWORK: OnceCell<Network> = OnceCell::const_new();
     let start = || async {
         let config = NetworkConfig {
@@ -221,6 +227,11 @@ impl Cluster {
         }
     }
 
+    /// Where everything of the cluster is, the node in `node` and its packages in `cache`.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// The certificates of our server.
     pub fn pki(&self) -> Pki {
         Pki::open(&self.folder.path().join("data")).unwrap()
@@ -237,6 +248,33 @@ impl Cluster {
     /// What kubectl says, and how it ends.
     pub async fn run(&self, arguments: &[&str]) -> Said {
         Said::of(&self.kubectl(arguments).output().await.unwrap())
+    }
+
+    /// Another node of the cluster, with nothing but pods; `folder` is what it keeps between its lives.
+    pub async fn another_node(&self, name: &str, folder: &Path) -> Node {
+        let config = NodeConfig {
+            name: name.to_owned(),
+            client: self.client.clone(),
+            isolation: Isolation::Namespaces,
+            network: network().await,
+            broker: broker(),
+            images: images(folder),
+            dns: None,
+            folder: folder.join("node"),
+            memory: folder.join("memory"),
+            hidden: Vec::new(),
+            restarts: BackoffRules::default(),
+            kubelet: None,
+        };
+        // Pods that are not meant for it stay away.
+        let object = json!({"metadata": {"name": name}, "spec": {"unschedulable": true}});
+        let nodes: Api<k8s_openapi::api::core::v1::Node> = Api::all(self.client.clone());
+        if nodes.get_opt(name).await.unwrap().is_none() {
+            nodes.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
+        }
+        let node = Node::start(config).unwrap();
+        node.registered().await;
+        node
     }
 
     pub async fn apply(&self, object: &Value) {

@@ -2,12 +2,12 @@
 
 use std::process::Stdio;
 use std::sync::Arc;
-use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
 use crate::cluster::{Cluster, Kind, SHELL};
+use crate::look::{STAY, field, script, told, until, with};
 
 crate::trials![
     last_words_are_kept,
@@ -25,40 +25,6 @@ crate::trials![
 /// Our API server does not take containers that are added later.
 pub fn real_trials() -> Vec<libtest_mimic::Trial> {
     vec![crate::trial(Kind::Real, "life::somebody_looks_around", somebody_looks_around)]
-}
-
-fn script(text: &str) -> Value {
-    json!({"name": "main", "image": SHELL, "command": ["/bin/sh", "-c", text]})
-}
-
-const STAY: &str = "trap 'exit 0' TERM; while :; do sleep 0.2; done";
-
-fn with(mut container: Value, more: &Value) -> Value {
-    for (name, value) in more.as_object().unwrap() {
-        container[name] = value.clone();
-    }
-    container
-}
-
-async fn field(cluster: &Cluster, pod: &str, path: &str) -> String {
-    cluster.run(&["get", "pod", pod, "-o", &format!("jsonpath={path}")]).await.out
-}
-
-async fn until(cluster: &Cluster, pod: &str, path: &str, wanted: &str) {
-    let condition = format!("--for=jsonpath={path}={wanted}");
-    let said = cluster.run(&["wait", &format!("pod/{pod}"), &condition, "--timeout=60s"]).await;
-    let status = field(cluster, pod, "{.status}").await;
-    assert_eq!(said.code, 0, "{said:?} {status}");
-}
-
-async fn told(cluster: &Cluster, pod: &str, reason: &str) -> String {
-    loop {
-        let events = cluster.run(&["events", &format!("--for=pod/{pod}")]).await.out;
-        if let Some(line) = events.lines().find(|line| line.contains(reason)) {
-            return line.to_owned();
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
 }
 
 async fn last_words_are_kept(cluster: Arc<Cluster>) {

@@ -1,12 +1,14 @@
 //! What pods get of what they ask for: users, groups, privileges, and room.
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, SHELL};
+use crate::cluster::{Cluster, SHELL, network};
+use crate::look::{STAY, eventually};
 
 crate::trials![
     users_and_groups_share_volumes,
@@ -14,6 +16,7 @@ crate::trials![
     a_volume_in_memory_is_as_large_as_it_may_be,
     a_volume_that_grows_too_large_evicts_its_pod,
     what_is_not_honoured_is_told,
+    a_crowd_gives_its_addresses_back,
 ];
 
 /// A container that runs a script, with further members.
@@ -99,4 +102,32 @@ async fn what_is_not_honoured_is_told(cluster: Arc<Cluster>) {
         told = cluster.run(&events).await.out;
     }
     assert!(told.contains("without: hostPID") && told.contains("main: resources.limits memory"), "{told}");
+}
+
+async fn a_crowd_gives_its_addresses_back(cluster: Arc<Cluster>) {
+    let names: Vec<String> = (0..12).map(|number| format!("crowd-{number}")).collect();
+    for name in &names {
+        cluster.pod(name, json!([container(STAY, json!({}))])).await;
+    }
+    for name in &names {
+        cluster.settled(name).await;
+    }
+    let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), "default");
+    let mut addresses = Vec::new();
+    for name in &names {
+        let address = pods.get(name).await.unwrap().status.and_then(|status| status.pod_ip).unwrap();
+        addresses.push(address.parse::<Ipv4Addr>().unwrap());
+    }
+    let network = network().await;
+    let taken = network.taken();
+    assert!(addresses.iter().all(|address| taken.contains(address)), "{addresses:?} {taken:?}");
+    let gone = cluster
+        .run(&[&["delete", "pod", "--timeout=60s"][..], &names.iter().map(String::as_str).collect::<Vec<_>>()].concat())
+        .await;
+    assert_eq!(gone.code, 0, "{gone:?}");
+    eventually(|| async {
+        let taken = network.taken();
+        !addresses.iter().any(|address| taken.contains(address))
+    })
+    .await;
 }
