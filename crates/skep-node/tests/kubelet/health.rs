@@ -37,8 +37,7 @@ async fn a_sick_container_is_started_again(cluster: Arc<Cluster>) {
     cluster.pod_with("sick", json!([with(script(&text), &probes)]), scratch()).await;
     until(&cluster, "sick", "{.status.containerStatuses[0].ready}", "true").await;
     assert_eq!(field(&cluster, "sick", "{.status.containerStatuses[0].restartCount}").await, "0");
-    let said = cluster.run(&["exec", "sick", "--", "touch", "/v/sick"]).await;
-    assert_eq!(said.code, 0, "{said:?}");
+    cluster.run(&["exec", "sick", "--", "touch", "/v/sick"]).await;
     told(&cluster, "sick", "Container main failed liveness probe, will be restarted").await;
     until(&cluster, "sick", "{.status.containerStatuses[0].restartCount}", "1").await;
     until(&cluster, "sick", "{.status.containerStatuses[0].ready}", "true").await;

@@ -31,7 +31,8 @@ async fn as_it_is_printed(cluster: Arc<Cluster>) {
     let mut lines = BufReader::new(follow.stdout.take().unwrap()).lines();
     assert_eq!(lines.next_line().await.unwrap().unwrap(), "one");
     let said = cluster.run(&["exec", "growing", "--", "touch", "/tmp/go"]).await;
-    assert_eq!(said.code, 0, "{said:?}");
+    // What it does ends the container, and with that all that runs in it: it may be killed before it has ended itself.
+    assert!([0, 137].contains(&said.code), "{said:?}");
     assert_eq!(lines.next_line().await.unwrap().unwrap(), "two");
     assert_eq!(lines.next_line().await.unwrap(), None, "a log ends with its container");
     assert!(follow.wait().await.unwrap().success());

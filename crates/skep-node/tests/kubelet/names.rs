@@ -19,8 +19,15 @@ async fn printed(cluster: &Cluster, name: &str, text: &str, more: Value) -> Stri
 async fn on_the_network_of_the_node(cluster: Arc<Cluster>) {
     let more = json!({"hostNetwork": true, "dnsPolicy": "ClusterFirstWithHostNet",
         "hostAliases": [{"ip": "192.0.2.9", "hostnames": ["far", "away"]}]});
-    let text = printed(&cluster, "host-names", "cat /etc/hosts; getent hosts kubernetes.default.svc", more).await;
-    let address = cluster.run(&["get", "service", "kubernetes", "-o", "jsonpath={.spec.clusterIP}"]).await.out;
+    cluster
+        .apply(&json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "by-name"}, "spec": {
+            "ports": [{"port": 80}]}}))
+        .await;
+    let address = cluster.run(&["get", "service", "by-name", "-o", "jsonpath={.spec.clusterIP}"]).await.out;
+    // The name server learns of the service in its own time.
+    let look = "cat /etc/hosts; until getent hosts by-name.default.svc; do sleep 0.2; done";
+    let text = printed(&cluster, "host-names", look, more).await;
+    cluster.run(&["delete", "service", "by-name"]).await;
     assert!(text.contains("192.0.2.9\tfar\taway\n"), "{text}");
     assert!(text.lines().last().unwrap().starts_with(&address), "{text}");
     let of_machine = std::fs::read_to_string("/etc/hosts").unwrap();
