@@ -1,13 +1,15 @@
-//! `cargo run --release -p skep-bench -- kube`: Skep beside what it stands in for, in one run on one machine; `-- up`: how
-//! soon it is of use.
+//! `cargo run --release -p skep-bench -- kube`: Skep beside what it stands in for, in one run on one machine; `-- proxy`: its
+//! proxy beside none and beside one that does nothing; `-- up`: how soon it is of use.
 
 mod kube;
 mod measure;
+mod proxy;
 mod table;
 mod up;
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
@@ -33,6 +35,32 @@ enum Bench {
     ///
     /// The exit code says whether all targets are met.
     Up(UpArgs),
+    /// The proxy with real MCP sessions, beside a bare hyper reverse proxy and beside no proxy
+    ///
+    /// Server, proxy and clients share the machine, each in a process of its own. The exit code says whether all targets
+    /// are met.
+    Proxy(ProxyArgs),
+    /// One of the processes of `proxy`
+    #[command(subcommand, name = proxy::PART, hide = true)]
+    Part(proxy::Part),
+}
+
+#[derive(Debug, Args)]
+struct ProxyArgs {
+    /// How often to measure everything; the table shows medians
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// How long each load lasts, in seconds
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
+    seconds: u64,
+    /// How many sessions are idle at the same time
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    sessions: u32,
+    /// How many sessions begin and end, to see what is left of them
+    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(10..))]
+    cycles: u32,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 #[derive(Debug, Args)]
@@ -49,6 +77,12 @@ struct CommonArgs {
     /// The skep to measure; without it, one is built
     #[arg(long, value_name = "FILE")]
     skep: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+struct OutputArgs {
     /// Also write the figures of every round to a file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -86,12 +120,19 @@ async fn run(bench: Bench) -> anyhow::Result<bool> {
     match bench {
         Bench::Kube(KubeArgs { rounds, objects, alone, common }) => {
             let figures = kube::run(&common.program()?, rounds, objects, alone).await?;
-            common.tell(&kube::measures::ALL, &figures)
+            common.output.tell(&kube::measures::ALL, &figures)
         }
         Bench::Up(UpArgs { rounds, common }) => {
             let figures = up::run(&common.program()?, rounds)?;
-            common.tell(&up::ALL, &figures)
+            common.output.tell(&up::ALL, &figures)
         }
+        Bench::Proxy(ProxyArgs { rounds, seconds, sessions, cycles, output }) => {
+            let load = Duration::from_secs(seconds);
+            let settings = proxy::Settings { rounds, load, sessions: sessions as usize, cycles: cycles as usize };
+            let figures = proxy::run(&settings).await?;
+            output.tell(&proxy::measures(), &figures)
+        }
+        Bench::Part(part) => part.run().await.map(|()| true),
     }
 }
 
@@ -99,7 +140,9 @@ impl CommonArgs {
     fn program(&self) -> anyhow::Result<PathBuf> {
         self.skep.clone().map_or_else(build, Ok)
     }
+}
 
+impl OutputArgs {
     /// Tells the figures, and whether all targets are met.
     fn tell(&self, measures: &[Measure], figures: &[Figures]) -> anyhow::Result<bool> {
         if let Some(file) = &self.json {

@@ -41,6 +41,16 @@ impl Measure {
         Self { name, unit: "MiB", better: Better::Less, target: None }
     }
 
+    /// How long something short takes.
+    pub(crate) const fn latency(name: &'static str) -> Self {
+        Self { name, unit: "µs", better: Better::Less, target: None }
+    }
+
+    /// How much something small holds.
+    pub(crate) const fn small_memory(name: &'static str) -> Self {
+        Self { name, unit: "KiB", better: Better::Less, target: None }
+    }
+
     pub(crate) const fn must_be(self, target: Target) -> Self {
         Self { target: Some(target), ..self }
     }

@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 
 use crate::measure::{Better, Figures, Measure, Target};
 
-/// The medians side by side: ours, the real server's, how many times better ours is, and whether that was promised.
+/// The medians side by side: ours, that of what it is compared with, that of others; how many times better ours is than
+/// the second, and whether that was promised.
 pub(crate) fn text(measures: &[Measure], figures: &[Figures]) -> String {
     let mut text = format!("{:<46}", "median of all rounds");
     for of_one in figures {
@@ -23,7 +24,7 @@ pub(crate) fn text(measures: &[Measure], figures: &[Figures]) -> String {
             let _ = write!(
                 text,
                 " {:>11}",
-                advantage(figures, measure).map_or(String::new(), |times| format!("{times:.1} ×"))
+                advantage(figures, measure).map_or(String::new(), |times| format!("{times:.2} ×"))
             );
         }
         let _ = writeln!(text, "  {}", verdict(figures, measure).unwrap_or_default());
@@ -50,12 +51,14 @@ pub(crate) fn json(measures: &[Measure], figures: &[Figures]) -> Value {
 
 /// How many times better ours is.
 fn advantage(figures: &[Figures], measure: Measure) -> Option<f64> {
-    let [ours, real] = figures else { return None };
-    let (ours, real) = (ours.median(measure)?, real.median(measure)?);
-    Some(match measure.better {
-        Better::More => ours / real,
-        Better::Less => real / ours,
-    })
+    let [ours, other, ..] = figures else { return None };
+    let (ours, other) = (ours.median(measure)?, other.median(measure)?);
+    let times = match measure.better {
+        Better::More => ours / other,
+        Better::Less => other / ours,
+    };
+    // What is next to nothing, or less, is so many times nothing.
+    (times.is_finite() && times > 0.0).then_some(times)
 }
 
 /// None where nothing was promised, or there is nothing to compare with.
@@ -68,7 +71,7 @@ fn is_met(figures: &[Figures], measure: Measure) -> Option<bool> {
 
 fn verdict(figures: &[Figures], measure: Measure) -> Option<String> {
     let target = match measure.target? {
-        Target::Times(times) => format!("at least {times} ×"),
+        Target::Times(times) => format!("at least {} ×", (times * 100.0).round() / 100.0),
         Target::Below(limit) => format!("below {limit} {}", measure.unit),
     };
     Some(match is_met(figures, measure) {

@@ -1,0 +1,77 @@
+//! What is measured of a proxy, and what was promised (the budgets of the design, as ratios to the bare proxy).
+
+use crate::measure::{Measure, Target};
+
+/// What is measured of one load.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Load {
+    pub(super) clients: usize,
+    pub(super) rate: Measure,
+    pub(super) median: Measure,
+    pub(super) tail: Measure,
+    /// Processor time of what stands between the clients and the server, for one call.
+    pub(super) cpu: Measure,
+}
+
+impl Load {
+    fn all(self) -> [Measure; 4] {
+        [self.rate, self.median, self.tail, self.cpu]
+    }
+}
+
+macro_rules! load {
+    ($what:literal, $clients:literal) => {
+        Load {
+            clients: $clients,
+            rate: Measure::rate(concat!($what, ", ", $clients, " clients")),
+            median: Measure::latency(concat!($what, ", ", $clients, " clients, median")),
+            tail: Measure::latency(concat!($what, ", ", $clients, " clients, 99th percentile")),
+            cpu: Measure::latency(concat!($what, ", ", $clients, " clients, processor")),
+        }
+    };
+}
+
+const ECHO_32: Load = load!("echo", 32);
+
+/// Calls of a tool that answers at once.
+pub(super) const ECHO: [Load; 4] = [
+    load!("echo", 1),
+    load!("echo", 8),
+    Load { rate: ECHO_32.rate.must_be(Target::Times(0.7)), cpu: ECHO_32.cpu.must_be(Target::Times(0.5)), ..ECHO_32 },
+    load!("echo", 128),
+];
+
+/// How much longer one client waits than without a proxy.
+pub(super) const ADDED: Measure = Measure::latency("echo, 1 client, added median").must_be(Target::Times(0.5));
+
+/// Calls of a tool whose answer is a stream of 1 MiB.
+pub(super) const STREAM: Load = load!("1 MiB event streams", 8);
+
+const STDIO_32: Load = load!("stdio echo", 32);
+
+/// The same as [`ECHO`], with a server on standard input and output. What it is compared with is the bare proxy's echo.
+pub(super) const STDIO: [Load; 2] = [
+    load!("stdio echo", 1),
+    Load {
+        rate: STDIO_32.rate.must_be(Target::Times(20.0 / 38.0)),
+        cpu: STDIO_32.cpu.must_be(Target::Times(22.0 / 70.0)),
+        ..STDIO_32
+    },
+];
+
+pub(super) const IDLE: Measure = Measure::memory("memory before the first client").must_be(Target::Below(12.0));
+pub(super) const SESSION: Measure = Measure::small_memory("memory of an idle session");
+pub(super) const LISTENER: Measure = Measure::small_memory("memory of an idle session with a stream");
+pub(super) const SESSION_ALONE: Measure =
+    Measure::small_memory("the session on top of the connection").must_be(Target::Below(25.0));
+pub(super) const LISTENER_ALONE: Measure = Measure::small_memory("the same with a stream").must_be(Target::Below(25.0));
+/// What is held after all cycles and was not held after a tenth of them.
+pub(super) const GROWTH: Measure = Measure::memory("growth over all session cycles").must_be(Target::Below(4.0));
+pub(super) const STDIO_GROWTH: Measure = Measure::memory("the same with the stdio bridge").must_be(Target::Below(4.0));
+
+/// Everything, in the order of the table.
+pub(crate) fn all() -> Vec<Measure> {
+    let loads = ECHO.into_iter().chain([STREAM]).chain(STDIO);
+    let memory = [IDLE, SESSION, SESSION_ALONE, LISTENER, LISTENER_ALONE, GROWTH, STDIO_GROWTH];
+    [ADDED].into_iter().chain(loads.flat_map(Load::all)).chain(memory).collect()
+}

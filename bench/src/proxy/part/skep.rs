@@ -1,0 +1,14 @@
+//! The transparent proxy of Skep.
+
+use std::net::SocketAddr;
+
+use skep_proxy::transparent::{Dialect, Target, Transparent};
+use skep_proxy::{Forwarded, Limits, Proxy};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+pub(super) async fn serve(listener: TcpListener, server: SocketAddr) -> anyhow::Result<()> {
+    let target = Target::local(Dialect::Streamable, &format!("http://{server}"))?;
+    let transparent = Transparent::new(target, Limits::default(), Forwarded::default())?;
+    Ok(Proxy::transparent(transparent).serve(listener, CancellationToken::new()).await?)
+}

@@ -1,0 +1,91 @@
+//! A process under measurement, or one that takes part.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::Context as _;
+
+use super::client;
+use super::part::Part;
+
+/// How often a second the kernel counts processor time for others to see.
+const TICKS: f64 = 100.0;
+const BYTES_PER_KIBIBYTE: f64 = 1024.0;
+
+/// A part that runs in a process of its own. Dropping it kills it.
+#[derive(Debug)]
+pub(super) struct Process {
+    child: Child,
+    pub(super) address: SocketAddr,
+}
+
+impl Process {
+    /// Starts a part, and waits until it serves.
+    pub(super) async fn start(part: &Part) -> anyhow::Result<Self> {
+        let process = Self::listening(part)?;
+        client::wait(process.address).await?;
+        Ok(process)
+    }
+
+    fn listening(part: &Part) -> anyhow::Result<Self> {
+        let mut child = Command::new(std::env::current_exe()?)
+            .args(part.arguments())
+            // It ends when this end of it does.
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("cannot start a part of the measurement")?;
+        let mut line = String::new();
+        let output = child.stdout.take().context("it has no output")?;
+        let read = BufReader::new(output).read_line(&mut line).map_err(anyhow::Error::from);
+        let address = read.and_then(|_| line.trim().parse().context("a part of the measurement did not start"));
+        match address {
+            Ok(address) => Ok(Self { child, address }),
+            Err(error) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(error)
+            }
+        }
+    }
+
+    /// What it holds in memory, in KiB. The server that it started is not counted.
+    pub(super) fn resident_kibibytes(&self) -> anyhow::Result<f64> {
+        let pages = fs::read_to_string(format!("/proc/{}/statm", self.child.id()))?;
+        let pages: f64 = pages.split(' ').nth(1).context("no resident pages")?.parse()?;
+        Ok(pages * f64::from(u32::try_from(rustix::param::page_size())?) / BYTES_PER_KIBIBYTE)
+    }
+
+    /// The processor time that it and the processes that it started have used.
+    pub(super) fn processor_time(&self) -> anyhow::Result<Duration> {
+        let mut ticks = 0.0;
+        let mut left = vec![self.child.id()];
+        while let Some(pid) = left.pop() {
+            ticks += ticks_of(pid)?;
+            for task in fs::read_dir(format!("/proc/{pid}/task"))? {
+                let children = fs::read_to_string(task?.path().join("children"))?;
+                left.extend(children.split_whitespace().filter_map(|child| child.parse::<u32>().ok()));
+            }
+        }
+        Ok(Duration::from_secs_f64(ticks / TICKS))
+    }
+}
+
+fn ticks_of(pid: u32) -> anyhow::Result<f64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    // The name of the program comes before and may hold anything.
+    let after_name = stat.rsplit_once(") ").context("no name in the statistics")?.1;
+    let mut fields = after_name.split(' ').skip(11).map(str::parse::<f64>);
+    let (user, system) = (fields.next().context("no user time")??, fields.next().context("no system time")??);
+    Ok(user + system)
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
