@@ -1,4 +1,5 @@
-//! What Skep is measured against: a real Kubernetes control plane for tests, and the tables of data that run on it.
+//! What Skep is measured against: a real Kubernetes control plane for tests, the tables of data that run on it, and a
+//! real Redis.
 
 pub mod api_server;
 pub mod control_plane;
@@ -6,7 +7,9 @@ mod files;
 pub mod kube;
 pub mod kubectl;
 pub mod node;
+mod ports;
 mod process;
 pub mod race;
+pub mod redis;
 pub mod skip;
 pub mod validation;

@@ -2,6 +2,7 @@
 
 mod control_plane;
 mod crd_diff;
+mod redis;
 mod soak;
 mod test_run;
 mod workspace;

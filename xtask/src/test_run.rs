@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
-use crate::{control_plane, workspace};
+use crate::{control_plane, redis, workspace};
 
 /// Where tests that skip themselves say so (`skep_conformance::skip`).
 const SKIPPED_LOG_VARIABLE: &str = "SKEP_SKIPPED_LOG";
@@ -47,6 +47,7 @@ pub(crate) fn run() -> ExitCode {
         binaries = folder;
         Ok(tally)
     });
+    record("redis", &mut redis_server);
     record("tests", &mut || tests(binaries.as_deref()));
 
     summary(&steps)
@@ -88,6 +89,16 @@ fn control_plane_binaries() -> anyhow::Result<(Tally, Option<std::path::PathBuf>
     let folder = control_plane::ensure()?;
     eprintln!("{}", folder.display());
     Ok((Tally { passed: 1, ..Tally::default() }, Some(folder)))
+}
+
+fn redis_server() -> anyhow::Result<Tally> {
+    match redis::ensure() {
+        Ok(()) => Ok(Tally { passed: 1, ..Tally::default() }),
+        Err(reason) => {
+            anyhow::ensure!(!in_ci(), "CI needs Redis: {reason}");
+            Ok(skipped(&reason))
+        }
+    }
 }
 
 /// Whether this is a CI run, by the variable that CI systems set.

@@ -2,9 +2,7 @@
 //!
 //! The flags are those that were measured to work (the specification's page on the real control plane).
 
-use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use std::{fs, io};
 
@@ -15,6 +13,7 @@ use tokio::time::Instant;
 
 use super::pki::{Authority, Identity, PemFolder, service_account_keys};
 use super::{ControlPlane, ControlPlaneError, client, kubeconfig};
+use crate::ports::free_ports;
 use crate::process::Process;
 
 /// Three to five seconds are usual; the rest is for a machine that is busy building.
@@ -258,26 +257,4 @@ fn flags(pairs: &[(&str, &str)]) -> Vec<String> {
 
 fn shown(path: &Path) -> String {
     path.display().to_string()
-}
-
-/// Below the range from which the system takes the ports of outgoing connections: one of those could take a port between
-/// our look and the program's start.
-const PORTS: std::ops::Range<u16> = 14_000..30_000;
-
-/// Ports that are free now. Each process begins at another place and never tries one twice in a row.
-fn free_ports<const N: usize>() -> io::Result<[u16; N]> {
-    static TRIED: AtomicU32 = AtomicU32::new(0);
-    let count = u32::from(PORTS.end - PORTS.start);
-    let mut ports = [0; N];
-    for port in &mut ports {
-        *port = (0..count)
-            .find_map(|_| {
-                let step = TRIED.fetch_add(1, Ordering::Relaxed);
-                let offset = std::process::id().wrapping_mul(61).wrapping_add(step) % count;
-                let candidate = PORTS.start + u16::try_from(offset).ok()?;
-                TcpListener::bind((Ipv4Addr::LOCALHOST, candidate)).ok().map(|_| candidate)
-            })
-            .ok_or(io::ErrorKind::AddrNotAvailable)?;
-    }
-    Ok(ports)
 }

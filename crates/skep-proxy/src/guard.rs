@@ -1,8 +1,10 @@
 //! Who may talk to the proxy: no web page but those that were named, and no name that was made to point here.
 
+use std::net::IpAddr;
+
 use http::header::{HOST, ORIGIN};
 use http::uri::Authority;
-use http::{HeaderMap, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use skep_mcp::fault::{Fault, INVALID_REQUEST};
 
 use crate::answer::{self, Answer};
@@ -19,9 +21,9 @@ pub struct Guard {
 impl Guard {
     /// The rules for a listener. Without a list of origins, one that only this machine can reach takes the pages that
     /// came from itself, and one that others can reach takes all.
-    pub fn new(origins: &[String], address: std::net::SocketAddr) -> Self {
+    pub fn new(origins: &[String], scheme: &str, address: std::net::SocketAddr) -> Self {
         let is_local = address.ip().is_loopback();
-        let own = ["localhost", "127.0.0.1", "[::1]"].map(|host| format!("http://{host}:{}", address.port()));
+        let own = ["localhost", "127.0.0.1", "[::1]"].map(|host| format!("{scheme}://{host}:{}", address.port()));
         let origins = match origins {
             [] if is_local => own.to_vec(),
             origins => origins.iter().map(|origin| normal(origin).unwrap_or_else(|| origin.clone())).collect(),
@@ -41,15 +43,15 @@ impl Guard {
     }
 
     fn is_origin_allowed(&self, headers: &HeaderMap) -> bool {
+        !headers.contains_key(ORIGIN) || self.origins.is_empty() || self.listed(headers).is_some()
+    }
+
+    /// The origin that a request comes from, if it is one of those that were named.
+    pub(crate) fn listed<'a>(&self, headers: &'a HeaderMap) -> Option<&'a HeaderValue> {
         let mut values = headers.get_all(ORIGIN).iter();
-        match (values.next(), values.next()) {
-            (None, _) => true,
-            _ if self.origins.is_empty() => true,
-            (Some(origin), None) => {
-                origin.to_str().ok().and_then(normal).is_some_and(|origin| self.origins.contains(&origin))
-            }
-            (Some(_), Some(_)) => false,
-        }
+        let origin = values.next().filter(|_| values.next().is_none())?;
+        let known = normal(origin.to_str().ok()?)?;
+        self.origins.contains(&known).then_some(origin)
     }
 }
 
@@ -68,14 +70,14 @@ fn normal(origin: &str) -> Option<String> {
 /// HTTP/2 says the host in the address.
 fn is_host_local(headers: &HeaderMap, uri: &Uri) -> bool {
     let mut hosts = headers.get_all(HOST).iter().map(|host| host.to_str().ok()?.parse::<Authority>().ok());
-    let is_local = |host: &str| matches!(host.to_ascii_lowercase().as_str(), "localhost" | "127.0.0.1" | "[::1]");
+    // A number cannot be made to point elsewhere.
+    let is_number = |host: &str| host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
+    let is_local = |host: &str| host.eq_ignore_ascii_case("localhost") || is_number(host);
     hosts.all(|host| host.is_some_and(|host| is_local(host.host()))) && uri.host().is_none_or(is_local)
 }
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderValue;
-
     use super::*;
 
     fn is_allowed(guard: &Guard, headers: &[(http::HeaderName, &'static str)]) -> bool {
@@ -88,12 +90,16 @@ mod tests {
 
     #[test]
     fn a_local_listener_takes_what_comes_from_this_machine() {
-        let guard = Guard::new(&[], ([127, 0, 0, 1], 8080).into());
+        let guard = Guard::new(&[], "http", ([127, 0, 0, 1], 8080).into());
         for (host, origin, expected) in [
             ("127.0.0.1:8080", None, true),
             ("LOCALHOST", Some("http://localhost:8080"), true),
             ("[::1]:9", Some("HTTP://[::1]:8080"), true),
+            ("127.0.0.2", None, true),
             ("evil.example", None, false),
+            ("localhost.", None, false),
+            ("2130706433", None, false),
+            ("0.0.0.0", None, false),
             ("localhost.evil.example", None, false),
             ("localhost", Some("http://evil.example"), false),
             ("localhost", Some("http://localhost:9"), false),
@@ -111,9 +117,9 @@ mod tests {
 
     #[test]
     fn a_listener_for_others_goes_by_its_list() {
-        let open = Guard::new(&[], ([0, 0, 0, 0], 8080).into());
+        let open = Guard::new(&[], "http", ([0, 0, 0, 0], 8080).into());
         assert!(is_allowed(&open, &[(HOST, "hive.example"), (ORIGIN, "https://any.example")]));
-        let listed = Guard::new(&["https://Hive.example/".to_owned()], ([0, 0, 0, 0], 8080).into());
+        let listed = Guard::new(&["https://Hive.example/".to_owned()], "http", ([0, 0, 0, 0], 8080).into());
         assert!(is_allowed(&listed, &[(ORIGIN, "https://hive.EXAMPLE")]));
         assert!(!is_allowed(&listed, &[(ORIGIN, "https://hive.example:444")]));
         assert!(is_allowed(&listed, &[(HOST, "any")]));

@@ -6,7 +6,7 @@ use http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Incoming};
 use skep_mcp::era::{self, Era, Surroundings};
-use skep_mcp::fault::{Fault, METHOD_NOT_FOUND};
+use skep_mcp::fault::{Fault, INVALID_REQUEST, METHOD_NOT_FOUND};
 use skep_mcp::{Kind, Message, Revision, header, method};
 
 use crate::answer::{self, Answer};
@@ -94,6 +94,19 @@ impl Accepts {
             return Ok(());
         }
         Err(answer::refused(StatusCode::NOT_ACCEPTABLE, "the client must accept text/event-stream"))
+    }
+}
+
+/// The session that a request names. Two of them are refused: whoever comes after us might believe the other one.
+pub(crate) fn session(headers: &HeaderMap) -> Result<Option<&str>, Answer> {
+    let mut values = headers.get_all(header::SESSION_ID).iter();
+    match (values.next(), values.next()) {
+        (Some(_), Some(_)) => {
+            let fault = Fault::new(INVALID_REQUEST, "the header Mcp-Session-Id is given more than once");
+            Err(answer::bad(&fault, None))
+        }
+        // What is no text is the name of no session.
+        (id, _) => Ok(id.map(|id| id.to_str().unwrap_or_default())),
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod answer;
 mod body;
+mod cors;
 mod forwarded;
 mod guard;
 mod health;
@@ -18,6 +19,7 @@ mod proxy;
 mod readiness;
 mod sessions;
 pub mod stdio;
+mod tls;
 pub mod transparent;
 
 pub use body::{Body, BodyError};
@@ -25,3 +27,5 @@ pub use forwarded::Forwarded;
 pub use limits::Limits;
 pub use proxy::{Proxy, ServeError};
 pub use readiness::{Readiness, State};
+pub use sessions::{Redis, RedisError, RedisSettings, SessionStore};
+pub use tls::{TlsError, TlsIdentity};

@@ -11,26 +11,48 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::Answer;
 use crate::limits::Limits;
+use crate::tls::TlsIdentity;
 
 /// What to wait for when the system has no file descriptors left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// How many requests one connection of HTTP/2 may have under way.
 const STREAMS: u32 = 250;
 
+/// Who is at the other end of a connection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer {
+    pub(crate) address: SocketAddr,
+    /// What it came by.
+    pub(crate) scheme: &'static str,
+}
+
 /// Answers requests.
 pub(crate) trait Service: Send + Sync + 'static {
-    fn answer(&self, peer: SocketAddr, request: Request<Incoming>) -> impl Future<Output = Answer> + Send;
+    fn answer(&self, peer: Peer, request: Request<Incoming>) -> impl Future<Output = Answer> + Send;
+}
+
+/// What an address begins with that clients reach the listener by.
+pub(crate) fn scheme(tls: Option<&TlsIdentity>) -> &'static str {
+    if tls.is_some() { "https" } else { "http" }
 }
 
 /// Serves connections until `stop` is cancelled and those that are open then have ended, or had their time.
-pub(crate) async fn serve(listener: TcpListener, service: Arc<impl Service>, limits: &Limits, stop: CancellationToken) {
+pub(crate) async fn serve(
+    listener: TcpListener,
+    tls: Option<&TlsIdentity>,
+    service: Arc<impl Service>,
+    limits: &Limits,
+    stop: CancellationToken,
+) {
+    let acceptor = tls.map(TlsIdentity::acceptor);
     let room = Arc::new(Semaphore::new(limits.connections));
     let builder = builder(limits);
     let mut connections = JoinSet::new();
@@ -42,12 +64,21 @@ pub(crate) async fn serve(listener: TcpListener, service: Arc<impl Service>, lim
         };
         while connections.try_join_next().is_some() {}
         match accepted {
-            Ok((stream, peer)) => {
-                let conversation =
-                    converse(builder.clone(), stream, peer, Arc::clone(&service), limits.head, stop.clone());
+            Ok((stream, address)) => {
+                // Small answers should not wait for more to come.
+                let _ = stream.set_nodelay(true);
+                let peer = Peer { address, scheme: scheme(tls) };
+                let (builder, patience) = (builder.clone(), limits.head);
+                let (service, acceptor, stop) = (Arc::clone(&service), acceptor.clone(), stop.clone());
                 connections.spawn(async move {
                     let _permit = permit;
-                    conversation.await;
+                    let Some(acceptor) = acceptor else {
+                        return converse(builder, stream, peer, service, patience, stop).await;
+                    };
+                    // Whoever cannot agree on TLS in time has nothing to say to us.
+                    if let Ok(Ok(stream)) = tokio::time::timeout(patience, acceptor.accept(stream)).await {
+                        converse(builder, stream, peer, service, patience, stop).await;
+                    }
                 });
             }
             Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
@@ -61,14 +92,12 @@ pub(crate) async fn serve(listener: TcpListener, service: Arc<impl Service>, lim
 
 async fn converse(
     builder: Builder<TokioExecutor>,
-    stream: TcpStream,
-    peer: SocketAddr,
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    peer: Peer,
     service: Arc<impl Service>,
     patience: Duration,
     stop: CancellationToken,
 ) {
-    // Small answers should not wait for more to come.
-    let _ = stream.set_nodelay(true);
     let has_begun = Arc::new(AtomicBool::new(false));
     let begun = Arc::clone(&has_begun);
     let service = service_fn(move |request| {

@@ -1,7 +1,6 @@
 //! One address in front of a server: which path goes where.
 
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use http::{Request, StatusCode};
@@ -10,13 +9,15 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{self, Answer};
+use crate::cors;
 use crate::forwarded::Forwarded;
 use crate::guard::Guard;
 use crate::health::{self, Health};
 use crate::limits::Limits;
-use crate::listener::{self, Service};
+use crate::listener::{self, Peer, Service};
 use crate::readiness::Readiness;
 use crate::stdio::{Bridge, Sse, Streamable};
+use crate::tls::TlsIdentity;
 use crate::transparent::Transparent;
 
 /// How clients reach the server.
@@ -45,6 +46,7 @@ pub struct Proxy {
     readiness: Readiness,
     limits: Limits,
     origins: Vec<String>,
+    tls: Option<TlsIdentity>,
 }
 
 impl Proxy {
@@ -66,7 +68,7 @@ impl Proxy {
     }
 
     fn new(limits: Limits, readiness: Readiness, transport: Transport) -> Self {
-        Self { transport, readiness, limits, origins: Vec::new() }
+        Self { transport, readiness, limits, origins: Vec::new(), tls: None }
     }
 
     /// The origins of web pages that may talk to the proxy.
@@ -76,10 +78,17 @@ impl Proxy {
         self
     }
 
+    /// What the proxy shows to clients, which then have to come by https.
+    #[must_use]
+    pub fn with_tls(mut self, identity: TlsIdentity) -> Self {
+        self.tls = Some(identity);
+        self
+    }
+
     /// Serves connections until `stop` is cancelled or the server is given up; what is under way then may finish.
     pub async fn serve(self, listener: TcpListener, stop: CancellationToken) -> Result<(), ServeError> {
-        let guard = Guard::new(&self.origins, listener.local_addr()?);
-        let limits = self.limits.clone();
+        let guard = Guard::new(&self.origins, listener::scheme(self.tls.as_ref()), listener.local_addr()?);
+        let (limits, tls) = (self.limits.clone(), self.tls.clone());
         let surface = Arc::new(Surface { proxy: self, guard });
         // Whoever stops the proxy stops it here, and so does a server that is gone.
         let stop = stop.child_token();
@@ -93,7 +102,7 @@ impl Proxy {
                 () = stop.cancelled() => Ok(()),
             }
         };
-        let serving = listener::serve(listener, Arc::clone(&surface), &limits, stop.clone());
+        let serving = listener::serve(listener, tls.as_ref(), Arc::clone(&surface), &limits, stop.clone());
         tokio::join!(serving, watching).1
     }
 
@@ -120,7 +129,7 @@ struct Surface {
 }
 
 impl Service for Surface {
-    async fn answer(&self, peer: SocketAddr, request: Request<Incoming>) -> Answer {
+    async fn answer(&self, peer: Peer, request: Request<Incoming>) -> Answer {
         let path = request.uri().path();
         if path == "/health" {
             return health::answer(request.method(), &self.proxy.health().await);
@@ -134,9 +143,24 @@ impl Service for Surface {
         if let Err(refusal) = self.guard.check(request.headers(), request.uri()) {
             return refusal;
         }
-        match (&self.proxy.transport, path) {
+        let Some(origin) = self.guard.listed(request.headers()).cloned() else {
+            return self.pass(peer, request).await;
+        };
+        if let Some(told) = cors::preflight(request.method(), request.headers(), &origin) {
+            return told;
+        }
+        let mut answer = self.pass(peer, request).await;
+        cors::expose(&mut answer, &origin);
+        answer
+    }
+}
+
+impl Surface {
+    /// Hands a request to the transport.
+    async fn pass(&self, peer: Peer, request: Request<Incoming>) -> Answer {
+        match (&self.proxy.transport, request.uri().path()) {
             (Transport::Streamable(streamable), "/mcp") => streamable.serve(request).await,
-            (Transport::Sse(sse), "/sse") => sse.open(&request),
+            (Transport::Sse(sse), "/sse") => sse.open(peer.scheme, &request).await,
             (Transport::Sse(sse), "/messages") => sse.post(request).await,
             (Transport::Transparent(transparent), _) => transparent.serve(peer, request).await,
             _ => answer::text(StatusCode::NOT_FOUND, "404 page not found"),

@@ -18,7 +18,7 @@ use super::log_level::LogLevels;
 use super::subscriptions::Subscriptions;
 use crate::limits::{self, Limits};
 use crate::readiness::{Readiness, State};
-use crate::sessions::{Session, Sessions};
+use crate::sessions::{Kind, Session, SessionStore, Sessions, Unavailable};
 
 /// How often it is looked whether all requests are answered, when the proxy stops.
 const DRAIN_CHECK: Duration = Duration::from_millis(20);
@@ -40,11 +40,16 @@ pub struct Bridge {
 impl Bridge {
     /// A bridge whose server is not there yet. [`Bridge::run`] connects it.
     pub fn new(limits: Limits, readiness: Readiness) -> Arc<Self> {
+        Self::with_store(limits, readiness, SessionStore::Memory)
+    }
+
+    /// The same, with sessions that are kept somewhere else.
+    pub fn with_store(limits: Limits, readiness: Readiness, store: SessionStore) -> Arc<Self> {
         let (sender, outgoing) = mpsc::channel(limits::QUEUED_MESSAGES);
         Arc::new(Self {
             calls: Calls::new(sender, limits.request),
             clients: Clients::default(),
-            sessions: Sessions::new(limits.session, limits.sessions),
+            sessions: Sessions::new(store, &limits),
             subscriptions: Subscriptions::default(),
             log_levels: LogLevels::default(),
             handshake: Handshake::default(),
@@ -88,43 +93,60 @@ impl Bridge {
     }
 
     /// Begins a session.
-    pub(super) fn open_session(&self, revision: Revision, resumable: bool) -> Arc<Client> {
-        let session = Session::new(&uuid::Uuid::new_v4().to_string(), revision);
+    pub(super) async fn open_session(&self, revision: Revision, kind: Kind) -> Result<Arc<Client>, Unavailable> {
+        let session = Session::new(&uuid::Uuid::new_v4().to_string(), kind, revision);
         let id = Arc::clone(&session.id);
-        if let Some(ended) = self.sessions.create(session) {
-            self.clients.close(&ended);
-            self.forget(&ended);
+        if let Some(ended) = self.sessions.create(session).await? {
+            self.leave(&ended);
         }
-        self.clients.open(&id, revision, resumable)
+        Ok(self.clients.open(&id, revision, kind == Kind::Streamable))
     }
 
     /// A session that is alive, which counts as used now.
-    pub(super) fn session(&self, id: &str) -> Option<Arc<Client>> {
-        let session = self.sessions.get(id)?;
-        if let Some(client) = self.clients.get(id) {
-            return Some(client);
-        }
-        // It began in another process.
-        Some(self.clients.open(&session.id, session.revision(), true))
+    pub(super) async fn session(&self, id: &str) -> Result<Option<Arc<Client>>, Unavailable> {
+        let Some(session) = self.sessions.get(id).await? else { return Ok(None) };
+        let held = self.clients.get(id);
+        // One that is not held began in another process.
+        Ok(Some(held.unwrap_or_else(|| self.clients.open(&session.id, session.revision(), true))))
+    }
+
+    /// Whether there is such a session, and what this process holds for it.
+    pub(super) async fn held_session(&self, id: &str) -> Result<Option<Option<Arc<Client>>>, Unavailable> {
+        Ok(self.sessions.get(id).await?.map(|_| self.clients.get(id)))
     }
 
     /// Ends a session, and tells whether there was one.
-    pub(super) fn close_session(&self, id: &str) -> bool {
-        let was_there = self.sessions.delete(id);
-        self.clients.close(id);
-        self.forget(id);
-        was_there
+    pub(super) async fn close_session(&self, id: &str) -> Result<bool, Unavailable> {
+        let was_there = self.sessions.delete(id).await?;
+        self.leave(id);
+        Ok(was_there)
     }
 
-    /// Ends the sessions that were not used for too long. One that listens is used.
-    pub(super) fn sweep_sessions(&self) {
+    /// Ends a session whose client has gone.
+    pub(super) fn abandon_session(&self, id: &Arc<str>) {
+        self.sessions.discard(id);
+        self.leave(id);
+    }
+
+    /// Ends the sessions that were not used for too long. One that listens is used. What the store does not tell now, it
+    /// tells the next time.
+    pub(super) async fn sweep_sessions(&self) -> Result<(), Unavailable> {
         for id in self.clients.listening() {
-            self.sessions.get(&id);
+            self.sessions.get(&id).await?;
         }
         self.sessions.sweep();
-        for id in self.clients.sweep(|id| self.sessions.contains(id)) {
-            self.forget(&id);
+        for id in self.clients.ids() {
+            if !self.sessions.contains(&id).await? {
+                self.leave(&id);
+            }
         }
+        Ok(())
+    }
+
+    /// Lets go of everything that this process holds for a session.
+    fn leave(&self, id: &str) {
+        self.clients.close(id);
+        self.forget(id);
     }
 
     /// The server need not do any more what it did for a session that has ended.

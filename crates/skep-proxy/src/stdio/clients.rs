@@ -119,18 +119,9 @@ impl Clients {
         }
     }
 
-    /// Ends the streams of the sessions that are not to be kept, and names these.
-    pub(super) fn sweep(&self, is_alive: impl Fn(&str) -> bool) -> Vec<Arc<str>> {
-        let mut ended = Vec::new();
-        self.0.lock().retain(|id, client| {
-            let is_alive = is_alive(id);
-            if !is_alive {
-                client.close();
-                ended.push(Arc::clone(id));
-            }
-            is_alive
-        });
-        ended
+    /// The sessions that this process holds streams for.
+    pub(super) fn ids(&self) -> Vec<Arc<str>> {
+        self.0.lock().keys().cloned().collect()
     }
 
     /// Tells all clients that listen.
@@ -146,11 +137,6 @@ impl Clients {
         for client in sessions.iter().filter_map(|id| clients.get(id)).filter(|client| client.background.is_read()) {
             client.background.offer(message.clone());
         }
-    }
-
-    #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
-        self.0.lock().len()
     }
 }
 
@@ -181,7 +167,7 @@ mod tests {
         assert_eq!((a.background().bytes(), b.background().bytes()), (2, 0));
         drop(reading);
         assert!(clients.listening().is_empty());
-        assert_eq!(clients.sweep(|id| id == "b"), [Arc::<str>::from("a")]);
-        assert_eq!(clients.len(), 1);
+        clients.close("a");
+        assert_eq!(clients.ids(), [Arc::<str>::from("b")]);
     }
 }

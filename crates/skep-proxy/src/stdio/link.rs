@@ -122,14 +122,24 @@ impl Bridge {
     }
 
     async fn sweep(&self) {
-        let mut sessions_swept = Instant::now();
-        loop {
-            tokio::time::sleep(SWEEP).await;
-            self.calls().expire(Instant::now());
-            if sessions_swept.elapsed() > SWEEP_SESSIONS.min(self.limits().session / 2) {
-                sessions_swept = Instant::now();
-                self.sweep_sessions();
+        let calls = async {
+            loop {
+                tokio::time::sleep(SWEEP).await;
+                self.calls().expire(Instant::now());
             }
+        };
+        // Asking a store about sessions may take long, and requests must not wait for that to find out that they are late.
+        let sessions = async {
+            loop {
+                tokio::time::sleep(SWEEP_SESSIONS.min(self.limits().session / 2)).await;
+                if self.sweep_sessions().await.is_err() {
+                    tracing::debug!("sessions that have ended are kept until the store can be asked");
+                }
+            }
+        };
+        tokio::select! {
+            () = calls => {}
+            () = sessions => {}
         }
     }
 }

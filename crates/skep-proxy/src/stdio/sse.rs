@@ -15,7 +15,7 @@ use super::clients::Client;
 use super::handshake;
 use crate::answer::{self, Answer};
 use crate::forwarded::Forwarded;
-use crate::intake;
+use crate::{intake, sessions};
 
 /// Where the stream is.
 pub(crate) const STREAM: &str = "/sse";
@@ -31,12 +31,15 @@ pub(crate) struct Sse {
 
 impl Sse {
     /// Opens a stream.
-    pub(crate) fn open(&self, request: &Request<Incoming>) -> Answer {
+    pub(crate) async fn open(&self, scheme: &str, request: &Request<Incoming>) -> Answer {
         if request.method() != Method::GET {
             return answer::wrong_method("GET");
         }
-        let client = self.bridge.open_session(Revision::November2024, false);
-        let address = self.address(request.headers(), request.uri(), &client.id);
+        let client = match self.bridge.open_session(Revision::November2024, sessions::Kind::Sse).await {
+            Ok(client) => client,
+            Err(unavailable) => return unavailable.into(),
+        };
+        let address = self.address(scheme, request.headers(), request.uri(), &client.id);
         let first = Frame { name: Some("endpoint"), data: address.as_bytes(), ..Default::default() }.encode();
         let gone = Gone { bridge: Arc::clone(&self.bridge), id: Arc::clone(&client.id) };
         let events = client.background().read(gone);
@@ -44,10 +47,10 @@ impl Sse {
     }
 
     /// The address for the messages of a session, as the client can reach it.
-    fn address(&self, headers: &HeaderMap, uri: &http::Uri, id: &str) -> String {
+    fn address(&self, scheme: &str, headers: &HeaderMap, uri: &http::Uri, id: &str) -> String {
         let host = headers.get(HOST).and_then(|host| host.to_str().ok()).or_else(|| Some(uri.authority()?.as_str()));
         let path = format!("{MESSAGES}?session_id={id}");
-        let reached = self.forwarded.reached(headers, "http", host);
+        let reached = self.forwarded.reached(headers, scheme, host);
         // A stream is often mapped with its own name, which the messages do not have.
         let prefix = reached.prefix.strip_suffix(STREAM).unwrap_or(&reached.prefix);
         match reached.host {
@@ -70,7 +73,10 @@ impl Sse {
         let query = parts.uri.query().unwrap_or_default();
         let id = query.split('&').find_map(|pair| pair.strip_prefix("session_id=")).filter(|id| !id.is_empty());
         let id = id.ok_or_else(|| bad("session_id is required"))?;
-        let client = self.bridge.session(id).ok_or_else(|| answer::no_such_session(None))?;
+        let held = self.bridge.held_session(id).await?.ok_or_else(|| answer::no_such_session(None))?;
+        // Its stream is the only way to answer it.
+        let elsewhere = "SSE connection not held by this instance";
+        let client = held.ok_or_else(|| answer::text(StatusCode::SERVICE_UNAVAILABLE, elsewhere))?;
         let body = intake::body(body, self.bridge.limits()).await?;
         let message = match Payload::read(body) {
             Ok(Payload::Single(message)) => message,
@@ -128,6 +134,6 @@ struct Gone {
 
 impl Drop for Gone {
     fn drop(&mut self) {
-        self.bridge.close_session(&self.id);
+        self.bridge.abandon_session(&self.id);
     }
 }

@@ -22,7 +22,7 @@ use super::handshake;
 use crate::answer::{self, Answer};
 use crate::body::Body;
 use crate::intake::{self, Accepts};
-use crate::limits;
+use crate::{limits, sessions};
 
 /// The endpoint.
 #[derive(Debug, Clone)]
@@ -51,8 +51,8 @@ impl Streamable {
             Method::GET | Method::DELETE if intake::is_modern(&parts.headers) => {
                 Err(answer::wrong_method("POST, OPTIONS"))
             }
-            Method::GET => self.get(&parts.headers),
-            Method::DELETE => self.delete(&parts.headers),
+            Method::GET => self.get(&parts.headers).await,
+            Method::DELETE => self.delete(&parts.headers).await,
             _ => Err(answer::wrong_method("GET, POST, DELETE")),
         };
         answered.unwrap_or_else(|refusal| refusal)
@@ -73,15 +73,13 @@ impl Streamable {
     }
 
     /// The session that a request names.
-    fn named(&self, headers: &HeaderMap) -> Named {
-        match headers.get(header::SESSION_ID) {
-            None => Named::Nothing,
-            Some(id) => id.to_str().ok().and_then(|id| self.0.session(id)).map_or(Named::Unknown, Named::Alive),
-        }
+    async fn named(&self, headers: &HeaderMap) -> Result<Named, Answer> {
+        let Some(id) = intake::session(headers)? else { return Ok(Named::Nothing) };
+        Ok(self.0.session(id).await?.map_or(Named::Unknown, Named::Alive))
     }
 
     async fn take(&self, headers: &HeaderMap, accepts: Accepts, message: &Message) -> Result<Answer, Answer> {
-        let named = self.named(headers);
+        let named = self.named(headers).await?;
         let session = if let Named::Alive(client) = &named { Some(client.revision) } else { None };
         let era = intake::classify(message, headers, session)?;
         if era == Era::Modern {
@@ -100,7 +98,7 @@ impl Streamable {
             self.require_ready()?;
         }
         match message.kind() {
-            Kind::Request if is_handshake => Ok(self.initialize(accepts, message).await),
+            Kind::Request if is_handshake => self.initialize(accepts, message).await,
             Kind::Request => self.request(Reply { accepts, era, client }, message).await,
             Kind::Notification => {
                 self.notify(era, client.as_deref(), message);
@@ -111,11 +109,11 @@ impl Streamable {
         }
     }
 
-    async fn initialize(&self, accepts: Accepts, message: &Message) -> Answer {
+    async fn initialize(&self, accepts: Accepts, message: &Message) -> Result<Answer, Answer> {
         let (text, client) = match self.0.handshake().agree(self.0.calls(), Some(message)).await {
             Ok(agreed) => {
                 let (text, revision) = handshake::answer(message, &agreed);
-                (text, Some(self.0.open_session(revision, true)))
+                (text, Some(self.0.open_session(revision, sessions::Kind::Streamable).await?))
             }
             Err(refusal) => (handshake::refusal(message.owned_id().as_ref(), &refusal), None),
         };
@@ -123,7 +121,7 @@ impl Streamable {
         if let Some(id) = client.and_then(|client| HeaderValue::from_str(&client.id).ok()) {
             answer.headers_mut().insert(header::SESSION_ID, id);
         }
-        answer
+        Ok(answer)
     }
 
     fn notify(&self, era: Era, client: Option<&Client>, message: &Message) {
@@ -181,7 +179,7 @@ impl Streamable {
         messages: Vec<Result<Message, ReadError>>,
     ) -> Result<Answer, Answer> {
         let invalid = |reason: &'static str| answer::bad(&Fault::new(INVALID_REQUEST, reason), None);
-        let client = match self.named(headers) {
+        let client = match self.named(headers).await? {
             Named::Unknown => return Err(answer::no_such_session(None)),
             Named::Alive(client) if client.revision.has_batches() => Some(client),
             Named::Nothing if !headers.contains_key(header::PROTOCOL_VERSION) => None,
@@ -218,9 +216,9 @@ impl Streamable {
         }
     }
 
-    fn get(&self, headers: &HeaderMap) -> Result<Answer, Answer> {
+    async fn get(&self, headers: &HeaderMap) -> Result<Answer, Answer> {
         Accepts::require_events(headers)?;
-        let client = match self.named(headers) {
+        let client = match self.named(headers).await? {
             Named::Alive(client) => client,
             Named::Unknown => return Err(answer::no_such_session(None)),
             Named::Nothing => {
@@ -237,15 +235,11 @@ impl Streamable {
         Ok(answer::events(missed.unwrap_or_default()))
     }
 
-    fn delete(&self, headers: &HeaderMap) -> Result<Answer, Answer> {
-        let id = headers
-            .get(header::SESSION_ID)
+    async fn delete(&self, headers: &HeaderMap) -> Result<Answer, Answer> {
+        let id = intake::session(headers)?
             .ok_or_else(|| answer::text(StatusCode::BAD_REQUEST, "Mcp-Session-Id header required for DELETE"))?;
-        if id.to_str().is_ok_and(|id| self.0.close_session(id)) {
-            Ok(answer::empty(StatusCode::NO_CONTENT))
-        } else {
-            Err(answer::no_such_session(None))
-        }
+        let was_there = self.0.close_session(id).await?;
+        if was_there { Ok(answer::empty(StatusCode::NO_CONTENT)) } else { Err(answer::no_such_session(None)) }
     }
 }
 
@@ -286,4 +280,51 @@ fn full(reply: &Reply, message: &Message) -> Answer {
         return whole(reply.accepts, fault.answer(message.owned_id().as_ref()).into());
     }
     answer::text(StatusCode::INTERNAL_SERVER_ERROR, "Failed to process request")
+}
+
+#[cfg(test)]
+mod tests {
+    use skep_mcp::lines::Line;
+
+    use super::*;
+    use crate::limits::Limits;
+    use crate::readiness::{Readiness, State};
+
+    /// A bridge whose server answers everything at once.
+    fn answering() -> Arc<Bridge> {
+        let bridge = Bridge::new(Limits::default(), Readiness::default());
+        bridge.readiness().set(State::Ready);
+        let (server, mut asked) = (Arc::clone(&bridge), bridge.take_outgoing().unwrap());
+        tokio::spawn(async move {
+            while let Some(line) = asked.recv().await {
+                let message = Message::read(line).unwrap();
+                let answer = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, message.id().unwrap());
+                server.receive(Line::Whole(answer.into()));
+            }
+        });
+        bridge
+    }
+
+    #[tokio::test]
+    async fn trap_14_requests_that_stand_alone_leave_nothing_behind() {
+        let bridge = answering();
+        let headers = [
+            ("mcp-protocol-version", "2026-07-28"),
+            ("mcp-method", "tools/list"),
+            ("mcp-session-id", "7d444840-9dc0-11d1-b245-5ffdce74fad2"),
+        ];
+        let headers: HeaderMap =
+            headers.map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value))).into_iter().collect();
+        for number in 0..1000 {
+            let text = format!(
+                r#"{{"jsonrpc":"2.0","id":{number},"method":"tools/list","params":{{"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}},"progressToken":1}}}}}}"#
+            );
+            let accepts = Accepts { json: number % 3 > 0, events: number % 2 > 0 || number % 3 == 0 };
+            let message = Message::read(text.into()).unwrap();
+            let answer = Streamable(Arc::clone(&bridge)).take(&headers, accepts, &message).await.unwrap();
+            assert_eq!((answer.status(), answer.headers().get(header::SESSION_ID)), (StatusCode::OK, None));
+        }
+        assert_eq!(bridge.calls().len(), 0);
+        assert!(bridge.clients().ids().is_empty());
+    }
 }

@@ -134,13 +134,13 @@ mod tests {
             })
             .await;
         assert!(asked, "the next one asks again");
-        assert_eq!(subscriptions.uris(), ["x".into()]);
-        assert_eq!(subscriptions.forget("a"), ["x".into()]);
+        assert_eq!(subscriptions.uris(), [Box::<str>::from("x")]);
+        assert_eq!(subscriptions.forget("a"), [Box::<str>::from("x")]);
         assert!(subscriptions.forget("a").is_empty() && subscriptions.uris().is_empty());
     }
 
     #[tokio::test]
-    async fn changes_of_one_resource_are_told_in_order_and_others_do_not_wait() {
+    async fn trap_8_changes_of_one_resource_are_told_in_order_and_others_do_not_wait() {
         let subscriptions = Arc::new(Subscriptions::default());
         let (release, wait) = tokio::sync::oneshot::channel::<()>();
         let (hanging, order) = (Arc::clone(&subscriptions), Arc::new(Mutex::new(Vec::new())));

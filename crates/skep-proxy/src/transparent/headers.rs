@@ -1,13 +1,12 @@
 //! The headers of a request on its way to the server, and of an answer on its way back.
 
-use std::net::SocketAddr;
-
 use http::header::{CONNECTION, CONTENT_LENGTH, FORWARDED, HOST, TE, TRAILER, TRANSFER_ENCODING, UPGRADE};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use skep_mcp::era::Era;
 use skep_mcp::header;
 
 use super::target::Target;
+use crate::listener::Peer;
 
 /// What is said between two neighbours only.
 const BETWEEN_NEIGHBOURS: [HeaderName; 8] = [
@@ -40,7 +39,7 @@ pub(super) fn strip(headers: &mut HeaderMap) {
 }
 
 /// The headers that the server gets. What the client says about where it came from is not believed.
-pub(super) fn outgoing(mut headers: HeaderMap, target: &Target, peer: SocketAddr, era: Option<Era>) -> HeaderMap {
+pub(super) fn outgoing(mut headers: HeaderMap, target: &Target, peer: Peer, era: Option<Era>) -> HeaderMap {
     let host = headers.get(HOST).cloned();
     strip(&mut headers);
     for name in [CONTENT_LENGTH, FORWARDED, FORWARDED_FOR, FORWARDED_HOST, FORWARDED_PROTO] {
@@ -52,11 +51,11 @@ pub(super) fn outgoing(mut headers: HeaderMap, target: &Target, peer: SocketAddr
         }
     };
     say(HOST, target.authority.as_str());
-    say(FORWARDED_FOR, &peer.ip().to_string());
+    say(FORWARDED_FOR, &peer.address.ip().to_string());
     if target.is_remote {
         say(FORWARDED_PROTO, target.scheme.as_str());
     } else {
-        say(FORWARDED_PROTO, "http");
+        say(FORWARDED_PROTO, peer.scheme);
         if let Some(host) = host {
             headers.insert(FORWARDED_HOST, host);
         }
@@ -84,7 +83,8 @@ mod tests {
 
     fn sent(target: &Target, headers: &[(&'static str, &'static str)]) -> HeaderMap {
         let headers = headers.iter().map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value)));
-        outgoing(headers.collect(), target, ([10, 0, 0, 7], 5).into(), Some(Era::Legacy))
+        let peer = Peer { address: ([10, 0, 0, 7], 5).into(), scheme: "http" };
+        outgoing(headers.collect(), target, peer, Some(Era::Legacy))
     }
 
     #[test]

@@ -26,9 +26,12 @@ pub(super) struct Known {
 
 impl Transparent {
     /// Looks at a request: whether it is a message, of which era, in which session.
-    pub(super) fn look(&self, parts: &Parts, body: Bytes) -> Result<Known, Answer> {
-        let named = parts.headers.get(header::SESSION_ID).map(|id| id.to_str().unwrap_or_default());
-        let session = named.and_then(|id| self.sessions.get(id));
+    pub(super) async fn look(&self, parts: &Parts, body: Bytes) -> Result<Known, Answer> {
+        let named = intake::session(&parts.headers)?;
+        let session = match named {
+            Some(id) => self.sessions.get(id).await?,
+            None => None,
+        };
         let is_message = parts.method == Method::POST
             && (self.target.dialect == Dialect::Streamable || intake::require_json(&parts.headers).is_ok());
         let mut known = Known { era: None, handshake: None, session, body: body.clone() };

@@ -11,7 +11,6 @@ mod recovery;
 mod target;
 mod upstream;
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
@@ -27,15 +26,16 @@ use self::look::Known;
 pub use self::monitor::Probing;
 use self::recovery::Turns;
 pub use self::target::{Dialect, Target, TargetError};
-pub use self::upstream::UpstreamError;
 use self::upstream::{Failed, Outgoing, Upstream, peer_origin};
 use crate::answer::{self, Answer};
 use crate::body::Body;
 use crate::forwarded::Forwarded;
 use crate::intake;
 use crate::limits::Limits;
+use crate::listener::Peer;
 use crate::readiness::{Readiness, State};
-use crate::sessions::{Session, Sessions};
+use crate::sessions::{Kind, Session, SessionStore, Sessions, Unavailable};
+use crate::tls::TlsError;
 
 /// The server that a session is at.
 const BACKEND_URL: &str = "backend_url";
@@ -72,10 +72,10 @@ pub struct Transparent {
 
 impl Transparent {
     /// The way to a server.
-    pub fn new(target: Target, limits: Limits, forwarded: Forwarded) -> Result<Self, UpstreamError> {
+    pub fn new(target: Target, limits: Limits, forwarded: Forwarded) -> Result<Self, TlsError> {
         Ok(Self {
             upstream: Upstream::new(&target, &limits)?,
-            sessions: Sessions::new(limits.session, limits.sessions),
+            sessions: Sessions::new(SessionStore::Memory, &limits),
             turns: Turns::default(),
             forwarded,
             is_stateless: false,
@@ -92,6 +92,13 @@ impl Transparent {
     #[must_use]
     pub fn stateless(mut self) -> Self {
         self.is_stateless = true;
+        self
+    }
+
+    /// Says where sessions are kept.
+    #[must_use]
+    pub fn with_store(mut self, store: SessionStore) -> Self {
+        self.sessions = Sessions::new(store, &self.limits);
         self
     }
 
@@ -157,12 +164,12 @@ impl Transparent {
     }
 
     /// Answers a request.
-    pub(crate) async fn serve(&self, peer: SocketAddr, request: Request<Incoming>) -> Answer {
+    pub(crate) async fn serve(&self, peer: Peer, request: Request<Incoming>) -> Answer {
         let (parts, body) = request.into_parts();
         self.pass(peer, parts, body).await.unwrap_or_else(|refusal| refusal)
     }
 
-    async fn pass(&self, peer: SocketAddr, parts: Parts, body: Incoming) -> Result<Answer, Answer> {
+    async fn pass(&self, peer: Peer, parts: Parts, body: Incoming) -> Result<Answer, Answer> {
         let is_read = matches!(parts.method, Method::GET | Method::HEAD | Method::DELETE);
         if is_read && (self.is_stateless || intake::is_modern(&parts.headers)) {
             return Err(answer::wrong_method("POST, OPTIONS"));
@@ -171,7 +178,7 @@ impl Transparent {
             return Err(answer::not_ready(&reason));
         }
         let body = intake::body(body, &self.limits).await?;
-        let known = self.look(&parts, body)?;
+        let known = self.look(&parts, body).await?;
         let rewrite = self.rewrite(&parts.headers);
         let mut outgoing = self.outgoing(peer, parts, &known)?;
         if rewrite.is_some() {
@@ -179,7 +186,11 @@ impl Transparent {
             outgoing.headers.remove(ACCEPT_ENCODING);
         }
         let response = self.exchange(&outgoing, &known).await?;
-        Ok(self.hand_back(response, &outgoing, &known, rewrite))
+        if response.status() == StatusCode::OK {
+            self.served.cancel();
+        }
+        self.keep_session(&response, &outgoing, &known).await?;
+        Ok(hand_back(response, &known, rewrite))
     }
 
     /// How addresses have to be changed for a client that says this about itself.
@@ -191,7 +202,7 @@ impl Transparent {
         Rewrite::new(self.forwarded.reached(headers, "http", None), is_scheme_told)
     }
 
-    fn outgoing(&self, peer: SocketAddr, parts: Parts, known: &Known) -> Result<Outgoing, Answer> {
+    fn outgoing(&self, peer: Peer, parts: Parts, known: &Known) -> Result<Outgoing, Answer> {
         let bad = || answer::text(StatusCode::BAD_REQUEST, "the address cannot be passed on");
         let path = self.target.path_and_query(&parts.method, &parts.uri).ok_or_else(bad)?;
         let mut headers = headers::outgoing(parts.headers, &self.target, peer, known.era);
@@ -225,67 +236,63 @@ impl Transparent {
         let Some(session) = session.filter(|_| is_replaced && known.handshake.is_none()) else {
             return first.map_err(unreachable);
         };
-        let Some(renewed) = self.recover(session, outgoing).await else { return first.map_err(unreachable) };
+        let Some(renewed) = self.recover(session, outgoing).await? else { return first.map_err(unreachable) };
         let mut again = outgoing.clone();
         again.aim(&renewed);
         self.upstream.send(&again).await.map_err(unreachable)
     }
 
-    fn hand_back(
+    /// Learns about sessions from what passes.
+    async fn keep_session(
         &self,
-        response: Response<Incoming>,
+        response: &Response<Incoming>,
         outgoing: &Outgoing,
         known: &Known,
-        rewrite: Option<Rewrite>,
-    ) -> Answer {
-        if response.status() == StatusCode::OK {
-            self.served.cancel();
-        }
-        self.keep_session(&response, outgoing, known);
-        let (mut parts, body) = response.into_parts();
-        headers::strip(&mut parts.headers);
-        parts.extensions.clear();
-        parts.version = http::Version::HTTP_11;
-        let own = known.session.as_ref().filter(|_| known.handshake.is_none());
-        if let Some(id) = own.and_then(|session| HeaderValue::from_str(&session.id).ok())
-            && parts.headers.contains_key(header::SESSION_ID)
-        {
-            // The client keeps the id that it knows, whatever a server in its server's place calls it.
-            parts.headers.insert(header::SESSION_ID, id);
-        }
-        let kind = parts.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-        let is_stream =
-            kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("text/event-stream"));
-        let is_readable = is_stream && !parts.headers.contains_key(CONTENT_ENCODING);
-        match rewrite.filter(|_| is_readable) {
-            Some(rewrite) => {
-                parts.headers.remove(http::header::CONTENT_LENGTH);
-                Response::from_parts(parts, rewrite.stream(body))
-            }
-            None => Response::from_parts(parts, Body::Incoming(body)),
-        }
-    }
-
-    /// Learns about sessions from what passes.
-    fn keep_session(&self, response: &Response<Incoming>, outgoing: &Outgoing, known: &Known) {
+    ) -> Result<(), Unavailable> {
         if let Some(session) = &known.session
             && outgoing.method == Method::DELETE
             && (response.status().is_success() || response.status() == StatusCode::NOT_FOUND)
         {
-            self.sessions.delete(&session.id);
-            return;
+            self.sessions.delete(&session.id).await?;
+            return Ok(());
         }
         let id = response.headers().get(header::SESSION_ID).and_then(|id| id.to_str().ok());
         let is_new = known.session.is_none() || known.handshake.is_some();
         if let Some(id) = id.filter(|_| response.status() == StatusCode::OK && is_new) {
-            let mut session = Session::new(id, known.handshake.unwrap_or(Revision::ASSUMED));
+            let mut session = Session::new(id, Kind::Transparent, known.handshake.unwrap_or(Revision::ASSUMED));
             session.metadata.insert(BACKEND_URL.to_owned(), peer_origin(&self.target, response));
             if known.handshake.is_some() {
                 session.metadata.insert(INIT_BODY.to_owned(), String::from_utf8_lossy(&known.body).into_owned());
             }
             // What ends for it needs nothing more.
-            let _ = self.sessions.create(session);
+            self.sessions.create(session).await?;
         }
+        Ok(())
+    }
+}
+
+/// The answer as the client gets it.
+fn hand_back(response: Response<Incoming>, known: &Known, rewrite: Option<Rewrite>) -> Answer {
+    let (mut parts, body) = response.into_parts();
+    headers::strip(&mut parts.headers);
+    parts.extensions.clear();
+    parts.version = http::Version::HTTP_11;
+    let own = known.session.as_ref().filter(|_| known.handshake.is_none());
+    if let Some(id) = own.and_then(|session| HeaderValue::from_str(&session.id).ok())
+        && parts.headers.contains_key(header::SESSION_ID)
+    {
+        // The client keeps the id that it knows, whatever a server in its server's place calls it.
+        parts.headers.insert(header::SESSION_ID, id);
+    }
+    let kind = parts.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let is_stream = kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("text/event-stream"));
+    let is_readable = is_stream && !parts.headers.contains_key(CONTENT_ENCODING);
+    match rewrite.filter(|_| is_readable) {
+        Some(rewrite) => {
+            parts.headers.remove(http::header::CONTENT_LENGTH);
+            Response::from_parts(parts, rewrite.stream(body))
+        }
+        None => Response::from_parts(parts, Body::Incoming(body)),
     }
 }
 

@@ -12,7 +12,7 @@ use skep_mcp::{header, method};
 use super::target::join;
 use super::upstream::{Outgoing, peer_origin};
 use super::{BACKEND_SESSION, BACKEND_URL, INIT_BODY, Transparent};
-use crate::sessions::Session;
+use crate::sessions::{Metadata, Session, Unavailable};
 
 /// Lets one request at a time make the handshake of a session again.
 #[derive(Debug, Default)]
@@ -29,19 +29,23 @@ impl Turns {
 impl Transparent {
     /// Makes the handshake of a session again with the server that is there now. Gives the session as it is then, or
     /// nothing when that was of no use.
-    pub(super) async fn recover(&self, before: &Session, request: &Outgoing) -> Option<Arc<Session>> {
+    pub(super) async fn recover(
+        &self,
+        before: &Session,
+        request: &Outgoing,
+    ) -> Result<Option<Arc<Session>>, Unavailable> {
         let turn = self.turns.of(&before.id);
         // Held across the handshake on purpose: whoever waits here finds it made.
         let _turn = turn.lock().await;
-        let now = self.sessions.get(&before.id)?;
+        let Some(now) = self.sessions.get(&before.id).await? else { return Ok(None) };
         if now.metadata != before.metadata {
-            return Some(now);
+            return Ok(Some(now));
         }
         let renewed = match before.metadata.get(INIT_BODY) {
             Some(body) => self.shake_hands(body.clone().into(), request).await,
             None => None,
         };
-        self.sessions.update(&before.id, |metadata| match &renewed {
+        let learn = |metadata: &mut Metadata| match &renewed {
             Some((origin, session)) => {
                 metadata.insert(BACKEND_URL.to_owned(), origin.clone());
                 metadata.insert(BACKEND_SESSION.to_owned(), session.clone());
@@ -49,8 +53,9 @@ impl Transparent {
             None => {
                 metadata.insert(BACKEND_URL.to_owned(), self.target.origin());
             }
-        });
-        renewed.and_then(|_| self.sessions.get(&before.id))
+        };
+        self.sessions.update(&before.id, learn).await?;
+        if renewed.is_some() { self.sessions.get(&before.id).await } else { Ok(None) }
     }
 
     /// A handshake in the words that the client used. Gives the server that answered and its session.

@@ -2,6 +2,9 @@
 
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{Method, Uri};
+use rustls::pki_types::CertificateDer;
+
+use crate::tls::{self, TlsError};
 
 /// What the server speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +51,8 @@ pub struct Target {
     path: Option<String>,
     /// A remote server's own query, which comes before the client's.
     query: Option<String>,
+    /// Who may vouch for it besides those whom this machine trusts.
+    pub(crate) authorities: Vec<CertificateDer<'static>>,
 }
 
 impl Target {
@@ -59,6 +64,12 @@ impl Target {
     /// A server of somebody else.
     pub fn remote(dialect: Dialect, address: &str) -> Result<Self, TargetError> {
         Self::read(dialect, address, true)
+    }
+
+    /// Lets others vouch for it, too: certificates of authorities, as PEM.
+    pub fn trusting(mut self, authorities: &[u8]) -> Result<Self, TlsError> {
+        self.authorities = tls::read_certificates(authorities)?;
+        Ok(self)
     }
 
     fn read(dialect: Dialect, written: &str, is_remote: bool) -> Result<Self, TargetError> {
@@ -77,6 +88,7 @@ impl Target {
             authority,
             path: has_path.then(|| address.path().to_owned()),
             query: address.query().map(str::to_owned),
+            authorities: Vec::new(),
         })
     }
 

@@ -9,24 +9,13 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::{HttpConnector, HttpInfo};
 use hyper_util::client::legacy::{Client, Error};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use rustls::{ClientConfig, RootCertStore};
 
 use super::target::Target;
 use crate::limits::Limits;
+use crate::tls::{self, TlsError};
 
 /// How often a server may send a request elsewhere.
 const REDIRECTS: usize = 10;
-
-/// Why there is no connection to servers.
-#[derive(Debug, thiserror::Error)]
-pub enum UpstreamError {
-    /// The certificates that this machine trusts cannot be read.
-    #[error("cannot read the certificates that this machine trusts: {0}")]
-    Certificates(std::io::Error),
-    /// TLS cannot be set up.
-    #[error("cannot set up TLS: {0}")]
-    Tls(#[from] rustls::Error),
-}
 
 /// Sends requests.
 #[derive(Debug, Clone)]
@@ -56,13 +45,8 @@ impl From<Error> for Failed {
 }
 
 impl Upstream {
-    pub(super) fn new(target: &Target, limits: &Limits) -> Result<Self, UpstreamError> {
-        let provider = rustls::crypto::aws_lc_rs::default_provider();
-        let roots = if target.scheme == http::uri::Scheme::HTTPS { system_roots()? } else { RootCertStore::empty() };
-        let tls = ClientConfig::builder_with_provider(provider.into())
-            .with_safe_default_protocol_versions()?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
+    pub(super) fn new(target: &Target, limits: &Limits) -> Result<Self, TlsError> {
+        let tls = tls::client(&target.authorities, target.scheme == http::uri::Scheme::HTTPS)?;
         let mut connector = HttpConnector::new();
         connector.enforce_http(false);
         connector.set_nodelay(true);
@@ -139,18 +123,6 @@ fn resolve(asked: &Uri, location: &str) -> Option<Uri> {
     let is_same = to.authority()?.as_str().eq_ignore_ascii_case(asked.authority()?.as_str());
     let is_weaker = asked.scheme_str() == Some("https") && to.scheme_str() != Some("https");
     (is_same && !is_weaker && matches!(to.scheme_str(), Some("http" | "https"))).then_some(to)
-}
-
-fn system_roots() -> Result<RootCertStore, UpstreamError> {
-    let loaded = rustls_native_certs::load_native_certs();
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(loaded.certs);
-    if roots.is_empty() {
-        let problem =
-            loaded.errors.into_iter().next().map_or_else(|| "there are none".to_owned(), |error| error.to_string());
-        return Err(UpstreamError::Certificates(std::io::Error::other(problem)));
-    }
-    Ok(roots)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
 /// Longer than anything takes on a busy machine.
@@ -66,11 +67,20 @@ impl Request {
     }
 
     pub(crate) async fn send(self, address: &str) -> Response {
-        tokio::time::timeout(PATIENCE, self.exchange(address)).await.unwrap()
+        let stream = TcpStream::connect(address).await.unwrap();
+        self.send_on(stream, address).await
     }
 
-    async fn exchange(self, address: &str) -> Response {
-        let stream = TcpStream::connect(address).await.unwrap();
+    /// Sends it on a connection that was made already.
+    pub(crate) async fn send_on(
+        self,
+        stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+        address: &str,
+    ) -> Response {
+        tokio::time::timeout(PATIENCE, self.exchange(stream, address)).await.unwrap()
+    }
+
+    async fn exchange(self, stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static, address: &str) -> Response {
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
         let connection = tokio::spawn(connection);
         let mut request = hyper::Request::builder().method(self.method).uri(self.target);

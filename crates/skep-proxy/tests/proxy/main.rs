@@ -3,5 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod bridge;
+mod cors;
+mod hostile;
 mod http;
+mod redis;
+mod tls;
 mod transparent;

@@ -126,3 +126,70 @@ async fn a_proxy_whose_server_is_not_there_yet_says_so() {
     stop.cancel();
     serving.await.unwrap().unwrap();
 }
+
+#[tokio::test]
+async fn trap_64_a_server_that_crashes_is_told_at_once() {
+    let mut setup = Setup::streamable().await;
+    let (mut server, session) = setup.begin().await;
+    let (mut told, ()) = tokio::join!(setup.send(Request::post(&call(1, "a")).plain().in_session(&session)), async {
+        server.expect("tools/call").await;
+        drop(server);
+    });
+    assert_eq!((told.status, told.text().await.trim_end()), (500, "Failed to process request"));
+}
+
+#[tokio::test]
+async fn trap_63_stopping_happens_once_however_often_it_is_asked_for() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let stop = tokio_util::sync::CancellationToken::new();
+    stop.cancel();
+    let bridge = skep_proxy::stdio::Bridge::new(limits(), skep_proxy::Readiness::default());
+    let serving = skep_proxy::Proxy::streamable(bridge).serve(listener, stop);
+    tokio::time::timeout(PATIENCE, serving).await.unwrap().unwrap();
+
+    let mut setup = Setup::streamable().await;
+    let (mut server, session) = setup.begin().await;
+    let mut slow = setup.send(Request::post(&call(2, "slow")).in_session(&session)).await;
+    let message = server.expect("tools/call").await;
+    setup.stop.cancel();
+    setup.stop.cancel();
+    assert!(!setup.listener.is_finished() && !setup.link.is_finished(), "there is something to finish");
+    server.answer(&message, &json!({"done": true})).await;
+    assert_eq!(slow.message().await.unwrap()["result"], json!({"done": true}));
+    drop(slow);
+    tokio::time::timeout(PATIENCE, &mut setup.listener).await.unwrap().unwrap().unwrap();
+    setup.stop.cancel();
+}
+
+#[tokio::test]
+async fn trap_70_after_a_restart_there_is_one_connection_and_it_is_the_new_one() {
+    let mut setup = Setup::streamable().await;
+    let (server, session) = setup.begin().await;
+    drop(server);
+    let mut server = setup.server().await;
+    server.agree().await;
+    let patient = async {
+        loop {
+            let response = setup.send(Request::post(&call(1, "a")).plain().in_session(&session)).await;
+            if response.status != 503 {
+                return response;
+            }
+        }
+    };
+    let (answer, ()) = tokio::join!(patient, async {
+        let message = server.expect("tools/call").await;
+        server.answer(&message, &json!({})).await;
+    });
+    assert_eq!(answer.status, 200);
+    assert!(setup.servers.try_recv().is_err(), "nobody else connected");
+}
+
+#[tokio::test]
+async fn trap_70_a_server_that_is_gone_for_good_is_not_looked_for() {
+    let mut setup = Setup::streamable().await;
+    let (server, _) = setup.begin().await;
+    setup.servers.close();
+    drop(server);
+    let ended = tokio::time::timeout(PATIENCE, &mut setup.link).await.unwrap().unwrap();
+    assert_eq!(ended.unwrap_err().to_string(), "no more servers");
+}

@@ -19,45 +19,6 @@ fn raw(body: impl Into<bytes::Bytes>) -> Request {
     Request::post(&Value::Null).body(body)
 }
 
-#[tokio::test]
-async fn bodies_that_are_no_messages_are_refused() {
-    let mut setup = Setup::streamable().await;
-    let (mut server, _) = setup.begin().await;
-    let deep = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"a","params":{{"x":{}}}}}"#, "[".repeat(100_000));
-    for (body, expected) in [
-        (b"".to_vec(), -32700),
-        (b"{".to_vec(), -32700),
-        (b"nonsense".to_vec(), -32700),
-        (b"\xff\xfe".to_vec(), -32700),
-        (b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}".to_vec(), -32700),
-        (deep.into_bytes(), -32700),
-        (b"\xef\xbb\xbf{}".to_vec(), -32700),
-        (b"null".to_vec(), -32600),
-        (b"7".to_vec(), -32600),
-        (b"[]".to_vec(), -32600),
-        (b" \t\r\n[".to_vec(), -32700),
-        (b"{}".to_vec(), -32600),
-        (br#"{"jsonrpc":"1.0","id":1,"method":"a"}"#.to_vec(), -32600),
-        (br#"{"jsonrpc":"2.0","id":null,"method":"a"}"#.to_vec(), -32600),
-        (br#"{"jsonrpc":"2.0","id":[1],"method":"a"}"#.to_vec(), -32600),
-        (br#"{"jsonrpc":"2.0","id":true,"method":"a"}"#.to_vec(), -32600),
-        (br#"{"jsonrpc":"2.0","id":1,"method":{}}"#.to_vec(), -32600),
-        (br#"{"jsonrpc":"2.0","id":1,"method":"a","params":7}"#.to_vec(), -32600),
-        (br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ok","name":"denied"}}"#.to_vec(), -32600),
-        (br#"{"jsonrpc":"2.0","id":1,"method":"a","method":"b"}"#.to_vec(), -32600),
-        (br#"{"jsonrpc":"2.0","id":1,"id":2,"method":"a"}"#.to_vec(), -32600),
-        (br#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}}"#.to_vec(), -32600),
-    ] {
-        let told = String::from_utf8_lossy(&body[..body.len().min(80)]).into_owned();
-        let mut response = setup.send(raw(body)).await;
-        assert_eq!(response.status, 400, "{told}");
-        let answer = response.text().await;
-        assert!(!answer.contains("\"id\":null"), "{answer}");
-        assert_eq!(serde_json::from_str::<Value>(&answer).unwrap()["error"]["code"], expected, "{told}");
-    }
-    nothing_has_reached(&setup, &mut server).await;
-}
-
 /// The next thing that the server gets is what comes next.
 async fn nothing_has_reached(setup: &Setup, server: &mut super::server::Server) {
     let (_, ()) = tokio::join!(setup.send(Request::post(&call(1, "next")).plain()), async {

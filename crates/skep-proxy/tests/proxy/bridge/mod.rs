@@ -3,10 +3,11 @@
 
 mod cancellation;
 mod correlation;
+mod eras;
 mod faults;
 mod hostile;
 mod notifications;
 mod resumption;
-mod server;
+pub(crate) mod server;
 mod sessions;
 mod sse;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use skep_proxy::stdio::{Bridge, ConnectError, Connector, LinkError, Streams};
-use skep_proxy::{Forwarded, Limits, Proxy, Readiness, ServeError};
+use skep_proxy::{Forwarded, Limits, Proxy, Readiness, ServeError, SessionStore};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
@@ -46,8 +46,11 @@ impl Server {
     }
 
     pub(crate) async fn write_line(&mut self, line: &str) {
-        let line = format!("{line}\n");
-        tokio::time::timeout(PATIENCE, self.output.write_all(line.as_bytes())).await.unwrap().unwrap();
+        self.write_bytes(format!("{line}\n").as_bytes()).await;
+    }
+
+    pub(crate) async fn write_bytes(&mut self, bytes: &[u8]) {
+        tokio::time::timeout(PATIENCE, self.output.write_all(bytes)).await.unwrap().unwrap();
     }
 
     pub(crate) async fn answer(&mut self, request: &Value, result: &Value) {
@@ -97,22 +100,22 @@ pub(crate) fn limits() -> Limits {
 
 impl Setup {
     pub(crate) async fn streamable() -> Self {
-        Self::new(limits(), Proxy::streamable).await
+        Self::with_limits(limits()).await
     }
 
     pub(crate) async fn with_limits(limits: Limits) -> Self {
-        Self::new(limits, Proxy::streamable).await
+        Self::new(limits, SessionStore::Memory, Proxy::streamable).await
     }
 
     pub(crate) async fn sse(forwarded: Forwarded) -> Self {
-        Self::new(limits(), |bridge| Proxy::sse(bridge, forwarded)).await
+        Self::new(limits(), SessionStore::Memory, |bridge| Proxy::sse(bridge, forwarded)).await
     }
 
-    async fn new(limits: Limits, proxy: impl FnOnce(Arc<Bridge>) -> Proxy) -> Self {
+    pub(crate) async fn new(limits: Limits, store: SessionStore, proxy: impl FnOnce(Arc<Bridge>) -> Proxy) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let readiness = Readiness::default();
-        let bridge = Bridge::new(limits, readiness.clone());
+        let bridge = Bridge::with_store(limits, readiness.clone(), store);
         let (sender, servers) = mpsc::unbounded_channel();
         let stop = CancellationToken::new();
         let listener = tokio::spawn(proxy(Arc::clone(&bridge)).serve(listener, stop.clone()));

@@ -3,9 +3,10 @@
 use serde_json::json;
 use skep_proxy::transparent::{Dialect, Target, Transparent};
 use skep_proxy::{Forwarded, Limits};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::server::{Before, Server, reply};
-use crate::http::{Request, call, modern, request};
+use crate::http::{PATIENCE, Request, call, modern, request};
 
 fn ok() -> super::server::Reply {
     reply(200, &[("content-type", "application/json"), ("connection", "x-hop"), ("x-hop", "1")], "{}")
@@ -125,4 +126,44 @@ async fn a_server_without_sessions_is_for_posts_only() {
     let before = Before::with(transparent).await;
     assert_eq!(before.send(Request::listen("x")).await.status, 405);
     assert_eq!(before.send(Request::post(&call(1, "a"))).await.status, 200);
+}
+
+#[tokio::test]
+async fn trap_38_paths_of_the_proxy_itself_never_reach_the_server() {
+    let server = Server::start(|_| ok()).await;
+    let before = Before::remote(Dialect::Streamable, &format!("http://{}", server.address)).await;
+    server.seen();
+    for (path, status) in [
+        ("/health", 200),
+        ("/metrics", 404),
+        ("/.well-known", 404),
+        ("/.well-known/oauth-protected-resource/mcp", 404),
+        ("/.well-known/openid-configuration", 404),
+    ] {
+        assert_eq!(before.send(Request::new("GET", path)).await.status, status, "{path}");
+    }
+    assert_eq!(server.seen().len(), 0);
+    for path in ["/mcp", "/healthy", "/metrics/x", "/.well-knownx"] {
+        assert_eq!(before.send(Request::new("GET", path)).await.status, 200, "{path}");
+        assert_eq!(server.seen().pop().unwrap().target, path);
+    }
+}
+
+#[tokio::test]
+async fn trap_39_a_verb_that_the_stateless_revision_lacks_is_refused_before_anything_is_read() {
+    let server = Server::start(|_| ok()).await;
+    let before = Before::local(Dialect::Streamable, &server.address).await;
+    server.seen();
+    for verb in ["GET", "HEAD", "DELETE"] {
+        let mut stream = tokio::net::TcpStream::connect(&before.address).await.unwrap();
+        // The body is promised and never sent.
+        let head = format!(
+            "{verb} /mcp HTTP/1.1\r\nHost: localhost\r\nMCP-Protocol-Version: 2026-07-28\r\nContent-Length: 1000000\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut answer = [0; 12];
+        tokio::time::timeout(PATIENCE, stream.read_exact(&mut answer)).await.unwrap().unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 405", "{verb}");
+    }
+    assert_eq!(server.seen().len(), 0);
 }

@@ -3,6 +3,6 @@
 mod headers;
 mod monitor;
 mod recovery;
-mod server;
+pub(crate) mod server;
 mod sessions;
 mod streams;

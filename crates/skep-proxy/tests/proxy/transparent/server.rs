@@ -9,12 +9,14 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Response};
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto::Builder;
 use serde_json::{Value, json};
 use skep_proxy::transparent::{Dialect, Target, Transparent};
 use skep_proxy::{Forwarded, Limits, Proxy, ServeError};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use crate::http::Request;
@@ -61,6 +63,14 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) async fn start(answer: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Self {
+        Self::start_with(None, answer).await
+    }
+
+    /// The same, for clients that come by TLS.
+    pub(crate) async fn start_with(
+        tls: Option<TlsAcceptor>,
+        answer: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let seen = Arc::new(Mutex::new(Vec::new()));
@@ -83,8 +93,17 @@ impl Server {
                         Ok::<_, Infallible>(answer(&seen))
                     }
                 });
-                connections
-                    .spawn(hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service));
+                let (builder, tls) = (Builder::new(TokioExecutor::new()), tls.clone());
+                connections.spawn(async move {
+                    // Clients that go away are their own affair.
+                    let Some(tls) = tls else {
+                        let _ = builder.serve_connection(TokioIo::new(stream), service).await;
+                        return;
+                    };
+                    if let Ok(stream) = tls.accept(stream).await {
+                        let _ = builder.serve_connection(TokioIo::new(stream), service).await;
+                    }
+                });
             }
         });
         Self { address, answer, seen, serving }
@@ -129,15 +148,20 @@ impl Before {
     }
 
     pub(crate) async fn with(transparent: Transparent) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap().to_string();
-        let stop = CancellationToken::new();
-        let serving = tokio::spawn(Proxy::transparent(transparent).serve(listener, stop.clone()));
-        let before = Self { address, stop, serving };
+        let before = Self::unready(Proxy::transparent(transparent)).await;
         // It is ready when it does not say otherwise.
         let ready = async { while before.send(Request::new("OPTIONS", "/ready")).await.status == 503 {} };
         tokio::time::timeout(crate::http::PATIENCE, ready).await.unwrap();
         before
+    }
+
+    /// A proxy that may still look for its server.
+    pub(crate) async fn unready(proxy: Proxy) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let stop = CancellationToken::new();
+        let serving = tokio::spawn(proxy.serve(listener, stop.clone()));
+        Self { address, stop, serving }
     }
 
     pub(crate) async fn send(&self, request: Request) -> crate::http::Response {

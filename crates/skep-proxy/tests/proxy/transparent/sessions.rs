@@ -14,12 +14,6 @@ async fn a_session_is_known_from_its_handshake_to_its_end() {
     assert_eq!(first.header("mcp-session-id"), Some("a-0"));
     let mut answer = before.send(Request::post(&call(1, "x")).in_session("a-0")).await;
     assert_eq!(answer.json().await["result"]["session"], "a-0");
-    // A handshake that names an old session begins a new one.
-    server.seen();
-    let again = before.send(Request::post(&initialize("2025-11-25")).in_session("a-0")).await;
-    assert_eq!(again.header("mcp-session-id"), Some("a-1"));
-    assert_eq!(server.seen().pop().unwrap().header("mcp-session-id"), None);
-
     let delete = Request::new("DELETE", "/mcp").in_session("a-0");
     assert_eq!(before.send(delete.clone()).await.status, 204);
     server.seen();
@@ -41,4 +35,44 @@ async fn batches_pass_in_the_revision_that_has_them() {
     assert_eq!(server.seen().len(), 0);
     before.send(Request::post(&batch).in_session("a-0")).await;
     assert_eq!(server.seen().pop().unwrap().json(), batch);
+}
+
+#[tokio::test]
+async fn trap_17_a_handshake_that_names_an_old_session_is_passed_on_without_it() {
+    let server = Server::start(with_sessions("a")).await;
+    let before = Before::local(Dialect::Streamable, &server.address).await;
+    before.send(Request::post(&initialize("2025-11-25"))).await;
+    for (stale, fresh) in [("a-0", "a-1"), ("nobody", "a-2")] {
+        server.seen();
+        let again = before.send(Request::post(&initialize("2025-11-25")).in_session(stale)).await;
+        assert_eq!((again.status, again.header("mcp-session-id")), (200, Some(fresh)));
+        assert_eq!(server.seen().pop().unwrap().header("mcp-session-id"), None);
+    }
+}
+
+#[tokio::test]
+async fn trap_30_words_of_the_other_era_open_no_door() {
+    let server = Server::start(with_sessions("a")).await;
+    let before = Before::local(Dialect::Streamable, &server.address).await;
+    before.send(Request::post(&initialize("2025-11-25"))).await;
+    let forged = |session: &str| {
+        let mut message = call(5, "x");
+        message["params"]["_meta"] = json!({
+            "io.modelcontextprotocol/clientInfo": {"name": "x"}, "io.modelcontextprotocol/clientCapabilities": {}
+        });
+        Request::post(&message).header("MCP-Protocol-Version", "2025-11-25").in_session(session)
+    };
+    server.seen();
+    assert_eq!(before.send(forged("nobody")).await.status, 404);
+    assert_eq!(server.seen().len(), 0, "the session is looked at, whatever the message says about itself");
+    // A session that moved to another server is still found there.
+    server.replace(with_sessions("b"));
+    let mut answer = before.send(forged("a-0")).await;
+    assert_eq!(answer.json().await["result"]["session"], "b-0");
+    // What stands alone has no session, and none is touched by naming one.
+    let delete = Request::new("DELETE", "/mcp").in_session("a-0");
+    assert_eq!(before.send(delete.clone().header("MCP-Protocol-Version", "2026-07-28")).await.status, 405);
+    assert_eq!(before.send(forged("a-0")).await.status, 200);
+    assert_eq!(before.send(delete).await.status, 204);
+    assert_eq!(before.send(forged("a-0")).await.status, 404);
 }

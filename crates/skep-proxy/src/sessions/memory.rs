@@ -1,41 +1,16 @@
-//! Sessions of clients, in memory.
+//! Sessions in the memory of this process.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use skep_mcp::Revision;
 
-/// What is known about a session beyond the connections of this process.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Session {
-    /// What its client knows it by.
-    pub id: Arc<str>,
-    /// What belongs to it.
-    pub metadata: BTreeMap<String, String>,
-}
+use super::{Metadata, Session};
 
-/// What belongs to a session: the revision that its client asked for.
-const REVISION: &str = "protocol_version";
-
-impl Session {
-    /// A session that begins now.
-    pub fn new(id: &str, revision: Revision) -> Self {
-        let metadata = [(REVISION.to_owned(), revision.text().to_owned())].into();
-        Self { id: id.into(), metadata }
-    }
-
-    /// The revision of its messages.
-    pub fn revision(&self) -> Revision {
-        self.metadata.get(REVISION).and_then(|text| Revision::parse(text)).unwrap_or(Revision::ASSUMED)
-    }
-}
-
-/// The sessions of one proxy. They end when they were not used for some time, and the one that was idle the longest
-/// ends when there are too many.
+/// The sessions of one proxy. The one that was idle the longest ends when there are too many.
 #[derive(Debug)]
-pub struct Sessions {
+pub(super) struct Memory {
     entries: Mutex<HashMap<Arc<str>, Entry>>,
     lifetime: Duration,
     most: usize,
@@ -47,14 +22,14 @@ struct Entry {
     used: Instant,
 }
 
-impl Sessions {
+impl Memory {
     /// A store for so many sessions that live so long without being used.
-    pub fn new(lifetime: Duration, most: usize) -> Self {
+    pub(super) fn new(lifetime: Duration, most: usize) -> Self {
         Self { entries: Mutex::default(), lifetime, most: most.max(1) }
     }
 
     /// Adds a session, unless there is one with that id. When another one had to end for it, that is named.
-    pub fn create(&self, session: Session) -> Option<Arc<str>> {
+    pub(super) fn create(&self, session: Session) -> Option<Arc<str>> {
         let now = Instant::now();
         let mut entries = self.entries.lock();
         if entries.get(&session.id).is_some_and(|entry| self.is_alive(entry, now)) {
@@ -68,7 +43,7 @@ impl Sessions {
     }
 
     /// The session with that id, which counts as used now.
-    pub fn get(&self, id: &str) -> Option<Arc<Session>> {
+    pub(super) fn get(&self, id: &str) -> Option<Arc<Session>> {
         let now = Instant::now();
         let mut entries = self.entries.lock();
         let entry = entries.get_mut(id).filter(|entry| self.is_alive(entry, now))?;
@@ -77,25 +52,25 @@ impl Sessions {
     }
 
     /// Whether there is such a session. Asking does not count as use.
-    pub fn contains(&self, id: &str) -> bool {
+    pub(super) fn contains(&self, id: &str) -> bool {
         self.entries.lock().get(id).is_some_and(|entry| self.is_alive(entry, Instant::now()))
     }
 
     /// Changes what belongs to a session, if it is there.
-    pub fn update(&self, id: &str, change: impl FnOnce(&mut BTreeMap<String, String>)) {
+    pub(super) fn update(&self, id: &str, change: impl FnOnce(&mut Metadata)) {
         if let Some(entry) = self.entries.lock().get_mut(id) {
             change(&mut Arc::make_mut(&mut entry.session).metadata);
         }
     }
 
     /// Ends a session, and tells whether it was there.
-    pub fn delete(&self, id: &str) -> bool {
+    pub(super) fn delete(&self, id: &str) -> bool {
         let entry = self.entries.lock().remove(id);
         entry.is_some_and(|entry| self.is_alive(&entry, Instant::now()))
     }
 
     /// Forgets the sessions that have ended.
-    pub fn sweep(&self) {
+    pub(super) fn sweep(&self) {
         let now = Instant::now();
         self.entries.lock().retain(|_, entry| self.is_alive(entry, now));
     }
@@ -112,34 +87,37 @@ impl Sessions {
 
 #[cfg(test)]
 mod tests {
+    use skep_mcp::Revision;
+
     use super::*;
+    use crate::sessions::Kind;
 
     fn session(id: &str) -> Session {
-        Session::new(id, Revision::November2025)
+        Session::new(id, Kind::Streamable, Revision::November2025)
     }
 
     #[test]
     fn a_session_is_there_once_and_until_it_ends() {
-        let sessions = Sessions::new(Duration::from_mins(1), 10);
+        let sessions = Memory::new(Duration::from_mins(1), 10);
         assert_eq!(sessions.create(session("a")), None);
         let there = sessions.get("a").unwrap();
         sessions.create(session("a"));
         assert!(Arc::ptr_eq(&sessions.get("a").unwrap(), &there), "it is the one that was there");
         drop(there);
         assert_eq!(sessions.get("a").unwrap().revision(), Revision::November2025);
-        sessions.update("a", BTreeMap::clear);
+        sessions.update("a", Metadata::clear);
         assert_eq!(sessions.get("a").unwrap().revision(), Revision::ASSUMED);
         assert!(sessions.delete("a") && !sessions.delete("a") && sessions.get("a").is_none());
     }
 
     #[test]
     fn idle_sessions_end_and_the_number_is_bounded() {
-        let sessions = Sessions::new(Duration::ZERO, 10);
+        let sessions = Memory::new(Duration::ZERO, 10);
         sessions.create(session("a"));
         assert!(sessions.get("a").is_none() && !sessions.contains("a"));
         sessions.sweep();
         assert_eq!(sessions.len(), 0);
-        let sessions = Sessions::new(Duration::from_mins(1), 3);
+        let sessions = Memory::new(Duration::from_mins(1), 3);
         for id in ["a", "b", "c"] {
             sessions.create(session(id));
         }

@@ -1,0 +1,100 @@
+//! A real Redis for tests, with data that outlives its process.
+
+use std::io;
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::ports::free_ports;
+use crate::process::Process;
+use crate::skip::{in_ci, skip};
+
+const PROGRAM: &str = "redis-server";
+const POLL: Duration = Duration::from_millis(10);
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// What clients of it have to say.
+pub const PASSWORD: &str = "a secret of tests";
+
+/// A Redis on a port of loopback, gone when dropped.
+#[derive(Debug)]
+pub struct RedisServer {
+    folder: TempDir,
+    port: u16,
+    process: Option<Process>,
+}
+
+impl RedisServer {
+    /// A server for a test. Where there is no Redis, the test is recorded as skipped and gets nothing.
+    ///
+    /// # Panics
+    ///
+    /// When a CI run has no Redis, which would hide the test.
+    #[expect(clippy::panic, reason = "it runs in tests only, and failing the test is its purpose")]
+    pub fn start(test: &str) -> Option<Self> {
+        if !is_installed() {
+            let reason = "no redis-server (apt-get install redis-server)";
+            assert!(!in_ci(), "CI needs it: {reason}");
+            skip(test, reason);
+            return None;
+        }
+        match Self::try_start() {
+            Ok(server) => Some(server),
+            Err(error) => panic!("cannot start {PROGRAM}: {error}"),
+        }
+    }
+
+    fn try_start() -> io::Result<Self> {
+        let [port] = free_ports()?;
+        let mut server = Self { folder: tempfile::tempdir()?, port, process: None };
+        server.resume()?;
+        Ok(server)
+    }
+
+    /// Where it is.
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// Kills it. Its data stay.
+    pub fn kill(&mut self) {
+        self.process = None;
+    }
+
+    /// Starts it again on its data.
+    pub fn resume(&mut self) -> io::Result<()> {
+        let folder = self.folder.path();
+        let settings = [
+            ("bind", "127.0.0.1".to_owned()),
+            ("port", self.port.to_string()),
+            ("dir", folder.display().to_string()),
+            ("requirepass", PASSWORD.to_owned()),
+            ("appendonly", "yes".to_owned()),
+            ("appendfsync", "always".to_owned()),
+            ("save", String::new()),
+        ];
+        let arguments: Vec<String> =
+            settings.into_iter().flat_map(|(name, value)| [format!("--{name}"), value]).collect();
+        let mut process = Process::start("redis", Path::new(PROGRAM), &arguments, folder)?;
+        let begun = Instant::now();
+        while !process.output().contains("Ready to accept connections") || TcpStream::connect(self.address()).is_err() {
+            if let Some(last_words) = process.last_words() {
+                return Err(io::Error::other(last_words));
+            }
+            if begun.elapsed() > LIMIT {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            std::thread::sleep(POLL);
+        }
+        self.process = Some(process);
+        Ok(())
+    }
+}
+
+fn is_installed() -> bool {
+    let version = Command::new(PROGRAM).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    version.is_ok_and(|status| status.success())
+}

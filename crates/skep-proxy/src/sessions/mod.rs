@@ -1,0 +1,167 @@
+//! Sessions of clients: what is known about them beyond the connections of this process.
+//!
+//! One process keeps them in memory. Several that stand for one server share them in Redis, in the layout that the
+//! reference uses, so that a client may come to any of them.
+
+mod memory;
+mod record;
+mod redis;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::StatusCode;
+use skep_mcp::Revision;
+
+use self::memory::Memory;
+pub use self::redis::{Redis, RedisError, RedisSettings};
+use crate::answer::{self, Answer};
+use crate::limits::Limits;
+
+/// What is known about a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Session {
+    /// What its client knows it by.
+    pub(crate) id: Arc<str>,
+    pub(crate) kind: Kind,
+    /// What belongs to it.
+    pub(crate) metadata: Metadata,
+}
+
+/// What belongs to a session.
+pub(crate) type Metadata = BTreeMap<String, String>;
+
+/// Of which proxy a session is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// One that passes everything through.
+    Transparent,
+    /// The bridge as streamable HTTP.
+    Streamable,
+    /// The bridge as HTTP+SSE.
+    Sse,
+}
+
+/// What belongs to a session: the revision that its client asked for.
+const REVISION: &str = "protocol_version";
+
+impl Session {
+    /// A session that begins now.
+    pub(crate) fn new(id: &str, kind: Kind, revision: Revision) -> Self {
+        let metadata = [(REVISION.to_owned(), revision.text().to_owned())].into();
+        Self { id: id.into(), kind, metadata }
+    }
+
+    /// The revision of its messages.
+    pub(crate) fn revision(&self) -> Revision {
+        self.metadata.get(REVISION).and_then(|text| Revision::parse(text)).unwrap_or(Revision::ASSUMED)
+    }
+}
+
+/// Where sessions are kept.
+#[derive(Debug, Clone, Default)]
+pub enum SessionStore {
+    /// In this process, for this process.
+    #[default]
+    Memory,
+    /// In Redis, for all that use the same prefix there.
+    Redis(Redis),
+}
+
+/// The store cannot be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Unavailable;
+
+impl From<Unavailable> for Answer {
+    fn from(_: Unavailable) -> Self {
+        answer::text(StatusCode::SERVICE_UNAVAILABLE, "session store unavailable")
+    }
+}
+
+/// The sessions of one proxy. They end when they were not used for some time.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    store: Store,
+    lifetime: Duration,
+}
+
+#[derive(Debug)]
+enum Store {
+    Memory(Memory),
+    Redis(Redis),
+}
+
+impl Sessions {
+    pub(crate) fn new(store: SessionStore, limits: &Limits) -> Self {
+        let store = match store {
+            SessionStore::Memory => Store::Memory(Memory::new(limits.session, limits.sessions)),
+            SessionStore::Redis(redis) => Store::Redis(redis),
+        };
+        Self { store, lifetime: limits.session }
+    }
+
+    /// Adds a session, unless there is one with that id. When another one had to end for it, that is named.
+    pub(crate) async fn create(&self, session: Session) -> Result<Option<Arc<str>>, Unavailable> {
+        match &self.store {
+            Store::Memory(memory) => Ok(memory.create(session)),
+            Store::Redis(redis) => redis.create(&session, self.lifetime).await.map(|()| None),
+        }
+    }
+
+    /// The session with that id, which counts as used now.
+    pub(crate) async fn get(&self, id: &str) -> Result<Option<Arc<Session>>, Unavailable> {
+        match &self.store {
+            Store::Memory(memory) => Ok(memory.get(id)),
+            Store::Redis(redis) => Ok(redis.get(id, self.lifetime).await?.map(Arc::new)),
+        }
+    }
+
+    /// Whether there is such a session. Asking does not count as use.
+    pub(crate) async fn contains(&self, id: &str) -> Result<bool, Unavailable> {
+        match &self.store {
+            Store::Memory(memory) => Ok(memory.contains(id)),
+            Store::Redis(redis) => redis.contains(id).await,
+        }
+    }
+
+    /// Changes what belongs to a session, if it is there.
+    pub(crate) async fn update(&self, id: &str, change: impl FnOnce(&mut Metadata) + Send) -> Result<(), Unavailable> {
+        match &self.store {
+            Store::Memory(memory) => {
+                memory.update(id, change);
+                Ok(())
+            }
+            Store::Redis(redis) => redis.update(id, self.lifetime, change).await,
+        }
+    }
+
+    /// Ends a session, and tells whether it was there.
+    pub(crate) async fn delete(&self, id: &str) -> Result<bool, Unavailable> {
+        match &self.store {
+            Store::Memory(memory) => Ok(memory.delete(id)),
+            Store::Redis(redis) => redis.delete(id).await,
+        }
+    }
+
+    /// Ends a session that nobody asks about any more, as soon as that can be done.
+    pub(crate) fn discard(&self, id: &Arc<str>) {
+        match &self.store {
+            Store::Memory(memory) => drop(memory.delete(id)),
+            Store::Redis(redis) => {
+                let (redis, id) = (redis.clone(), Arc::clone(id));
+                // Without a runtime the process is about to end, and the session ends by its lifetime.
+                if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+                    runtime.spawn(async move { redis.delete(&id).await });
+                }
+            }
+        }
+    }
+
+    /// Forgets the sessions that have ended. Redis does that itself.
+    pub(crate) fn sweep(&self) {
+        if let Store::Memory(memory) = &self.store {
+            memory.sweep();
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! A session as it is written down: the JSON that all proxies of one server read, ours and the reference's.
+
+use serde_json::{Map, Value, json};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+use uuid::Uuid;
+
+use super::{Kind, Metadata, Session};
+
+/// The namespace of keys that are made from ids which are none themselves. Stores are shared, so that it cannot be
+/// another one.
+const NAMESPACE: Uuid = Uuid::from_u128(0x6ba7_b810_9dad_11d1_80b4_00c0_4fd4_30c8);
+
+/// What a session is filed under.
+pub(super) fn key(id: &str) -> Uuid {
+    Uuid::parse_str(id).unwrap_or_else(|_| Uuid::new_v5(&NAMESPACE, id.as_bytes()))
+}
+
+/// A session as it is written down, with members that we do not know.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Record(Map<String, Value>);
+
+impl Record {
+    /// A session that begins now.
+    pub(super) fn new(session: &Session) -> Self {
+        let now = now();
+        let members = [
+            ("id", json!(key(&session.id).to_string())),
+            ("type", json!(name(session.kind))),
+            ("created_at", json!(now)),
+            ("updated_at", json!(now)),
+            ("metadata", json!(session.metadata)),
+        ];
+        Self(members.map(|(name, value)| (name.to_owned(), value)).into_iter().collect())
+    }
+
+    /// What was written down. Nothing when it is no session.
+    pub(super) fn read(text: &str) -> Option<Self> {
+        match serde_json::from_str(text).ok()? {
+            Value::Object(members) => Some(Self(members)),
+            _ => None,
+        }
+    }
+
+    /// The session, as the client knows it.
+    pub(super) fn session(&self, id: &str) -> Session {
+        Session { id: id.into(), kind: kind(self.0.get("type")), metadata: self.metadata() }
+    }
+
+    /// The same session after a change.
+    pub(super) fn changed(mut self, change: impl FnOnce(&mut Metadata)) -> Self {
+        let mut metadata = self.metadata();
+        change(&mut metadata);
+        self.0.insert("metadata".to_owned(), json!(metadata));
+        self.0.insert("updated_at".to_owned(), json!(now()));
+        self
+    }
+
+    pub(super) fn text(&self) -> String {
+        json!(self.0).to_string()
+    }
+
+    fn metadata(&self) -> Metadata {
+        let members = self.0.get("metadata").and_then(Value::as_object).into_iter().flatten();
+        members.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
+    }
+}
+
+fn name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Transparent => "mcp",
+        Kind::Streamable => "streamable",
+        Kind::Sse => "sse",
+    }
+}
+
+/// What we do not know is handled like a session that others hold.
+fn kind(name: Option<&Value>) -> Kind {
+    match name.and_then(Value::as_str) {
+        Some("streamable") => Kind::Streamable,
+        Some("sse") => Kind::Sse,
+        _ => Kind::Transparent,
+    }
+}
+
+fn now() -> String {
+    // A time can always be written in this form.
+    OffsetDateTime::now_utc().format(&Rfc3339).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use skep_mcp::Revision;
+
+    use super::*;
+
+    #[test]
+    fn ids_that_are_none_get_one_that_everybody_finds() {
+        let own = "7d444840-9dc0-11d1-b245-5ffdce74fad2";
+        assert_eq!(key(own).to_string(), own);
+        assert_eq!(key(&own.to_uppercase()).to_string(), own);
+        // The example of RFC 4122 for names, which was made with the same namespace.
+        assert_eq!(key("www.example.com").to_string(), "2ed6657d-e927-568b-95e1-2665a8aea6a2");
+    }
+
+    #[test]
+    fn a_session_comes_back_as_it_was_written_down() {
+        let mut session = Session::new("s-1", Kind::Transparent, Revision::June2025);
+        session.metadata.insert("backend_url".to_owned(), "http://10.0.0.1:8080".to_owned());
+        let record = Record::new(&session);
+        assert_eq!(Record::read(&record.text()).unwrap().session("s-1"), session);
+        let written: Value = serde_json::from_str(&record.text()).unwrap();
+        assert_eq!((&written["type"], written["id"].as_str().unwrap().len()), (&json!("mcp"), 36));
+        assert!(written["created_at"].as_str().unwrap().ends_with('Z'));
+    }
+
+    #[test]
+    fn what_others_wrote_survives_a_change() {
+        let others = r#"{"id":"x","type":"newer","created_at":"2026-01-02T03:04:05.6Z","data":{"a":[1]},"future":7,"metadata":{"k":"v"}}"#;
+        let changed = Record::read(others).unwrap().changed(|metadata| drop(metadata.insert("l".into(), "w".into())));
+        let written: Value = serde_json::from_str(&changed.text()).unwrap();
+        assert_eq!(
+            (&written["data"], &written["future"], &written["type"]),
+            (&json!({"a": [1]}), &json!(7), &json!("newer"))
+        );
+        assert_eq!(written["metadata"], json!({"k": "v", "l": "w"}));
+        assert_eq!(written["created_at"], "2026-01-02T03:04:05.6Z");
+        assert_eq!(changed.session("x").revision(), Revision::ASSUMED);
+        for other in ["", "7", "[]", "{"] {
+            assert_eq!(Record::read(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Sessions in Redis, for all proxies that stand for one server.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::aio::{ConnectionManager, ConnectionManagerConfig};
+use redis::{Cmd, FromRedisValue, IntoConnectionInfo as _, RedisConnectionInfo};
+
+use super::record::{Record, key};
+use super::{Metadata, Session, Unavailable};
+
+/// What keys begin with when nobody says otherwise.
+const KEY_PREFIX: &str = "thv:proxy:session:";
+/// How long one operation may take, with everything that it needs.
+const OPERATION: Duration = Duration::from_secs(5);
+/// How long a connection may take to be made.
+const DIAL: Duration = Duration::from_secs(5);
+/// How long the server may take for an answer.
+const RESPONSE: Duration = Duration::from_secs(3);
+/// How often a connection is tried again for one operation. A store that is gone should be told soon.
+const RETRIES: usize = 1;
+
+/// Where Redis is.
+#[derive(Clone)]
+pub struct RedisSettings {
+    /// `host:port`.
+    pub address: String,
+    /// The number of the database.
+    pub database: i64,
+    /// What keys begin with. It ends with a colon.
+    pub key_prefix: String,
+    /// What it asks for, if it does.
+    pub password: Option<String>,
+}
+
+impl RedisSettings {
+    /// The first database at an address, without a password.
+    pub fn new(address: &str) -> Self {
+        Self { address: address.to_owned(), database: 0, key_prefix: KEY_PREFIX.to_owned(), password: None }
+    }
+}
+
+impl fmt::Debug for RedisSettings {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("RedisSettings")
+            .field("address", &self.address)
+            .field("database", &self.database)
+            .field("key_prefix", &self.key_prefix)
+            .field("has_password", &self.password.is_some())
+            .finish()
+    }
+}
+
+/// Why there is no store.
+#[derive(Debug, thiserror::Error)]
+pub enum RedisError {
+    /// The address is none.
+    #[error("session_redis.address: {0:?} is not of the form host:port")]
+    Address(String),
+    /// The prefix would run into the keys of others.
+    #[error("session_redis.key_prefix: {0:?} does not end with a colon")]
+    KeyPrefix(String),
+    /// It cannot be used.
+    #[error("cannot use Redis at {address}: {reason}")]
+    Connect {
+        /// Where it should be.
+        address: String,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// A connection to Redis, which is made again when it breaks.
+#[derive(Clone)]
+pub struct Redis {
+    connection: ConnectionManager,
+    prefix: Arc<str>,
+}
+
+impl fmt::Debug for Redis {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Redis").field("prefix", &self.prefix).finish_non_exhaustive()
+    }
+}
+
+impl Redis {
+    /// Connects, and makes sure that it answers.
+    pub async fn connect(settings: &RedisSettings) -> Result<Self, RedisError> {
+        let address = || RedisError::Address(settings.address.clone());
+        let (host, port) =
+            settings.address.rsplit_once(':').filter(|(host, _)| !host.is_empty()).ok_or_else(address)?;
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let port: u16 = port.parse().map_err(|_| address())?;
+        if !settings.key_prefix.ends_with(':') {
+            return Err(RedisError::KeyPrefix(settings.key_prefix.clone()));
+        }
+        let failed = |reason: String| RedisError::Connect { address: settings.address.clone(), reason };
+        let mut redis = RedisConnectionInfo::default().set_db(settings.database);
+        if let Some(password) = &settings.password {
+            redis = redis.set_password(password);
+        }
+        let connecting = async {
+            let info = (host, port).into_connection_info()?.set_redis_settings(redis);
+            let config = ConnectionManagerConfig::new()
+                .set_number_of_retries(RETRIES)
+                .set_connection_timeout(Some(DIAL))
+                .set_response_timeout(Some(RESPONSE));
+            let mut connection = ConnectionManager::new_with_config(redis::Client::open(info)?, config).await?;
+            redis::cmd("PING").exec_async(&mut connection).await?;
+            Ok(connection)
+        };
+        let connected = tokio::time::timeout(OPERATION, connecting).await;
+        let connection = connected
+            .map_err(|_| failed(format!("no answer within {} s", OPERATION.as_secs())))?
+            .map_err(|error: redis::RedisError| failed(error.to_string()))?;
+        Ok(Self { connection, prefix: settings.key_prefix.as_str().into() })
+    }
+
+    /// Adds a session, unless there is one with that id.
+    pub(super) async fn create(&self, session: &Session, lifetime: Duration) -> Result<(), Unavailable> {
+        let mut command = self.command("SET", &session.id);
+        command.arg(Record::new(session).text()).arg("EX").arg(seconds(lifetime)).arg("NX");
+        // When it was there already, it stays as it is.
+        self.ask::<Option<String>>(&command).await.map(drop)
+    }
+
+    /// The session with that id, which lives for as long again.
+    pub(super) async fn get(&self, id: &str, lifetime: Duration) -> Result<Option<Session>, Unavailable> {
+        let mut command = self.command("GETEX", id);
+        command.arg("EX").arg(seconds(lifetime));
+        let text: Option<String> = self.ask(&command).await?;
+        Ok(text.and_then(|text| Record::read(&text)).map(|record| record.session(id)))
+    }
+
+    /// Whether there is such a session.
+    pub(super) async fn contains(&self, id: &str) -> Result<bool, Unavailable> {
+        self.ask(&self.command("EXISTS", id)).await
+    }
+
+    /// Changes what belongs to a session, if it is there.
+    pub(super) async fn update(
+        &self,
+        id: &str,
+        lifetime: Duration,
+        change: impl FnOnce(&mut Metadata),
+    ) -> Result<(), Unavailable> {
+        let text: Option<String> = self.ask(&self.command("GET", id)).await?;
+        let Some(record) = text.and_then(|text| Record::read(&text)) else { return Ok(()) };
+        let mut command = self.command("SET", id);
+        command.arg(record.changed(change).text()).arg("EX").arg(seconds(lifetime)).arg("XX");
+        self.ask::<Option<String>>(&command).await.map(drop)
+    }
+
+    /// Ends a session, and tells whether it was there.
+    pub(super) async fn delete(&self, id: &str) -> Result<bool, Unavailable> {
+        self.ask(&self.command("DEL", id)).await
+    }
+
+    fn command(&self, name: &str, id: &str) -> Cmd {
+        let mut command = redis::cmd(name);
+        command.arg(format!("{}{}", self.prefix, key(id)));
+        command
+    }
+
+    async fn ask<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, Unavailable> {
+        let asking = async {
+            let mut connection = self.connection.clone();
+            match command.query_async(&mut connection).await {
+                // That was how we found out that the connection is lost. Now there may be a new one.
+                Err(error) if error.is_unrecoverable_error() => command.query_async(&mut connection).await,
+                answer => answer,
+            }
+        };
+        match tokio::time::timeout(OPERATION, asking).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "the session store cannot be asked");
+                Err(Unavailable)
+            }
+            Err(_) => {
+                tracing::warn!(seconds = OPERATION.as_secs(), "the session store does not answer");
+                Err(Unavailable)
+            }
+        }
+    }
+}
+
+/// Redis counts whole seconds, and refuses none.
+fn seconds(lifetime: Duration) -> u64 {
+    lifetime.as_secs().max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn settings_that_cannot_be_right_are_named() {
+        for (address, prefix, expected) in [
+            ("nowhere", "a:", "session_redis.address: \"nowhere\" is not of the form host:port"),
+            (":1", "a:", "session_redis.address: \":1\" is not of the form host:port"),
+            ("a:99999", "a:", "session_redis.address: \"a:99999\" is not of the form host:port"),
+            ("a:1", "a", "session_redis.key_prefix: \"a\" does not end with a colon"),
+            ("a:1", "", "session_redis.key_prefix: \"\" does not end with a colon"),
+        ] {
+            let settings = RedisSettings { key_prefix: prefix.to_owned(), ..RedisSettings::new(address) };
+            assert_eq!(Redis::connect(&settings).await.unwrap_err().to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn a_password_is_shown_to_nobody() {
+        let settings = RedisSettings { password: Some("honey".to_owned()), ..RedisSettings::new("a:1") };
+        assert!(!format!("{settings:?}").contains("honey"));
+    }
+}

@@ -1,0 +1,61 @@
+//! Which era a message is of, as the server finds out.
+
+use serde_json::json;
+
+use super::server::Setup;
+use crate::http::{Request, call, initialize};
+
+#[tokio::test]
+async fn trap_29_what_says_that_it_has_a_session_is_believed() {
+    let mut setup = Setup::streamable().await;
+    let (mut server, session) = setup.begin().await;
+    let stray = json!({
+        "io.modelcontextprotocol/clientInfo": {"name": "x"}, "io.modelcontextprotocol/clientCapabilities": {}
+    });
+    let log_level = json!({"io.modelcontextprotocol/logLevel": "debug"});
+    let with = |meta: &serde_json::Value| {
+        let mut message = call(1, "a");
+        message["params"]["_meta"] = meta.clone();
+        Request::post(&message).plain()
+    };
+    for post in [
+        with(&stray).header("MCP-Protocol-Version", "2025-11-25").in_session(&session),
+        with(&stray).header("MCP-Protocol-Version", "2025-11-25"),
+        with(&stray).in_session(&session),
+        with(&log_level),
+    ] {
+        let (answer, ()) = tokio::join!(setup.send(post), async {
+            let message = server.expect("tools/call").await;
+            server.answer(&message, &json!({})).await;
+        });
+        assert_eq!(answer.status, 200);
+    }
+    // A handshake is one, whatever its headers and its client say about themselves.
+    let mut offer = initialize("2025-11-25");
+    offer["params"]["_meta"] = stray;
+    let answer = setup.send(Request::post(&offer).header("MCP-Protocol-Version", "2026-07-28")).await;
+    assert_eq!(answer.status, 200);
+    assert!(answer.header("mcp-session-id").is_some());
+}
+
+#[tokio::test]
+async fn trap_40_events_have_a_name_because_clients_ignore_those_without() {
+    let mut setup = Setup::streamable().await;
+    let (mut server, session) = setup.begin().await;
+    let (mut answer, ()) = tokio::join!(setup.send(Request::post(&call(1, "a")).in_session(&session)), async {
+        let message = server.expect("tools/call").await;
+        server.answer(&message, &json!({})).await;
+    });
+    let mut background = setup.send(Request::listen(&session)).await;
+    server.write(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})).await;
+    for stream in [&mut answer, &mut background] {
+        let event = loop {
+            // One that only has an id has nothing to be ignored.
+            let event = stream.event().await.unwrap();
+            if event.contains("jsonrpc") {
+                break event;
+            }
+        };
+        assert!(event.contains("event: message\n"), "{event}");
+    }
+}

@@ -1,0 +1,115 @@
+//! Servers that say what no server should.
+
+use serde_json::json;
+use skep_proxy::Limits;
+use skep_proxy::transparent::Dialect;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+
+use crate::bridge::server::{Setup, limits};
+use crate::http::{PATIENCE, Request, call};
+use crate::transparent::server::Before;
+
+#[tokio::test]
+async fn lines_that_are_no_messages_do_not_disturb_those_that_are() {
+    let mut setup = Setup::with_limits(Limits { line_bytes: 1 << 16, ..limits() }).await;
+    let (mut server, session) = setup.begin().await;
+    let mut stream = setup.send(Request::listen(&session)).await;
+    let deep = "[".repeat(60_000);
+    let lines: [&[u8]; 16] = [
+        b"",
+        b"\r",
+        b"\0\0\0",
+        b"\xff\xfe\xfd",
+        b"{\"jsonrpc\":\"2.0\",\"id\":\"\xff\",\"result\":{}}",
+        b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":",
+        b"}{",
+        b"Traceback (most recent call last):",
+        b"\x1b[31merror\x1b[0m",
+        b"{\"level\":\"info\",\"msg\":\"started\"}",
+        b"{\"jsonrpc\":\"1.0\",\"method\":\"notifications/tools/list_changed\"}",
+        b"{\"jsonrpc\":\"2.0\",\"method\":7}",
+        b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":{}}}",
+        b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/updated\"}",
+        b"{\"jsonrpc\":\"2.0\",\"id\":18446744073709551616,\"result\":{}}",
+        deep.as_bytes(),
+    ];
+    for line in lines {
+        server.write_bytes(line).await;
+        server.write_bytes(b"\n").await;
+    }
+    // One that is too long, in pieces, as it would come.
+    for _ in 0..64 {
+        server.write_bytes(&[b'x'; 1 << 14]).await;
+    }
+    server.write_bytes(b"\n").await;
+    let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+    server.write(&changed).await;
+    assert_eq!(stream.message().await, Some(changed));
+    let (mut answer, ()) = tokio::join!(setup.send(Request::post(&call(1, "a")).plain().in_session(&session)), async {
+        let message = server.expect("tools/call").await;
+        server.answer(&message, &json!({"ok": true})).await;
+        // Once is enough.
+        server.answer(&message, &json!({"ok": false})).await;
+    });
+    assert_eq!(answer.json().await["result"], json!({"ok": true}));
+}
+
+/// A server that answers every connection with the same bytes.
+async fn saying(bytes: &'static [u8]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut asked = [0; 4096];
+                if stream.read(&mut asked).await.is_ok_and(|read| read > 0) {
+                    let _ = stream.write_all(bytes).await;
+                    let _ = stream.shutdown().await;
+                }
+            });
+        }
+    });
+    address
+}
+
+#[tokio::test]
+async fn answers_that_are_none_are_told_as_such() {
+    for bytes in [
+        b"".as_slice(),
+        b"nonsense\r\n\r\n",
+        b"HTTP/1.1 nonsense\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nBroken\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+        b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nX: a\0\r\n\r\n",
+    ] {
+        let server = saying(bytes).await;
+        let before = Before::local(Dialect::Streamable, &server).await;
+        let response = before.send(Request::post(&call(1, "a"))).await;
+        assert_eq!(response.status, 502, "{}", String::from_utf8_lossy(bytes));
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_breaks_off_for_the_client() {
+    for bytes in [
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{".as_slice(),
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n5\r\ndata:",
+    ] {
+        let server = saying(bytes).await;
+        let before = Before::local(Dialect::Streamable, &server).await;
+        let mut stream = tokio::net::TcpStream::connect(&before.address).await.unwrap();
+        let body = call(1, "a").to_string();
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        let _ = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut answer)).await.unwrap();
+        let answer = String::from_utf8_lossy(&answer);
+        assert!(answer.starts_with("HTTP/1.1 200") || answer.is_empty(), "{answer}");
+        assert!(!answer.ends_with("0\r\n\r\n"), "what is cut off must not look complete: {answer}");
+    }
+}

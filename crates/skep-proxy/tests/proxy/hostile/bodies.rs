@@ -1,0 +1,155 @@
+//! Bodies that are no messages.
+
+use serde_json::Value;
+
+use super::Proxies;
+use crate::http::Request;
+
+/// Not JSON.
+const UNREADABLE: i64 = -32700;
+/// JSON, and no message.
+const NO_MESSAGE: i64 = -32600;
+
+/// What is no JSON, whatever it is close to.
+const NO_JSON: [&[u8]; 39] = [
+    b"",
+    b" ",
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b"{]",
+    b"\"",
+    b"nonsense",
+    b"{\"jsonrpc\"",
+    b"{\"jsonrpc\":",
+    b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\"",
+    b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\"}}",
+    b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\"} x",
+    b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\"}{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"b\"}",
+    b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\"}\0",
+    b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\",}",
+    b"{\"jsonrpc\":\"2.0\",,\"id\":1,\"method\":\"a\"}",
+    b"{\"jsonrpc\":\"2.0\" \"id\":1,\"method\":\"a\"}",
+    b"{'jsonrpc':'2.0','id':1,'method':'a'}",
+    b"{jsonrpc:\"2.0\",id:1,method:\"a\"}",
+    b"{\"jsonrpc\":\"2.0\",\"id\":1,/* x */\"method\":\"a\"}",
+    b"// x\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\"}",
+    b"{\"jsonrpc\":\"2.0\",\"id\":01,\"method\":\"a\"}",
+    b"{\"jsonrpc\":\"2.0\",\"id\":+1,\"method\":\"a\"}",
+    b"{\"jsonrpc\":\"2.0\",\"id\":.5,\"method\":\"a\"}",
+    b"{\"jsonrpc\":\"2.0\",\"id\":0x1,\"method\":\"a\"}",
+    b"{\"jsonrpc\":\"2.0\",\"id\":NaN,\"method\":\"a\"}",
+    b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\",\"params\":{\"x\":Infinity}}",
+    b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\nb\"}",
+    b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\\x41\"}",
+    b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\\u12\"}",
+    b"\xef\xbb\xbf{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\"}",
+    b"\xff\xfe{\0}\0",
+    b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xc0\xaf\"}",
+    b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xed\xa0\x80\"}",
+    b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xe2\x82\"}",
+    b"{\"jsonrpc\":\"2.0\",\"id\":\"\x01\",\"method\":\"a\"}",
+    b"\xc2\xa0[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\"}]",
+];
+
+/// What is JSON, and nothing that may be sent.
+const NO_MESSAGES: [&str; 32] = [
+    "null",
+    "true",
+    "7",
+    "\"text\"",
+    "{}",
+    "[]",
+    r#"{"id":1,"method":"a"}"#,
+    r#"{"jsonrpc":2.0,"id":1,"method":"a"}"#,
+    r#"{"jsonrpc":"2","id":1,"method":"a"}"#,
+    r#"{"jsonrpc":"1.0","id":1,"method":"a"}"#,
+    r#"{"jsonrpc":null,"id":1,"method":"a"}"#,
+    r#"{"jsonrpc":"2.0"}"#,
+    r#"{"jsonrpc":"2.0","id":1}"#,
+    r#"{"jsonrpc":"2.0","id":null,"method":"a"}"#,
+    r#"{"jsonrpc":"2.0","id":{},"method":"a"}"#,
+    r#"{"jsonrpc":"2.0","id":[1],"method":"a"}"#,
+    r#"{"jsonrpc":"2.0","id":true,"method":"a"}"#,
+    r#"{"jsonrpc":"2.0","id":1,"method":null}"#,
+    r#"{"jsonrpc":"2.0","id":1,"method":7}"#,
+    r#"{"jsonrpc":"2.0","id":1,"method":["a"]}"#,
+    r#"{"jsonrpc":"2.0","id":1,"method":"a","params":7}"#,
+    r#"{"jsonrpc":"2.0","id":1,"method":"a","params":"x"}"#,
+    r#"{"jsonrpc":"2.0","id":1,"method":"a","params":true}"#,
+    r#"{"jsonrpc":"2.0","jsonrpc":"2.0","id":1,"method":"a"}"#,
+    r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"a"}"#,
+    r#"{"jsonrpc":"2.0","id":1,"method":"a","method":"b"}"#,
+    r#"{"jsonrpc":"2.0","id":1,"method":"a","\u006dethod":"b"}"#,
+    r#"{"jsonrpc":"2.0","id":1,"method":"a","params":{},"params":{}}"#,
+    r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"allowed","name":"denied"}}"#,
+    r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"allowed","\u006eame":"denied"}}"#,
+    r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}}"#,
+    r#"{"jsonrpc":"2.0","result":{}}"#,
+];
+
+#[tokio::test]
+async fn what_is_no_message_is_told_and_reaches_no_server() {
+    let proxies = Proxies::start().await;
+    let deep = |open: &str, close: &str| {
+        let nested = format!("{}1{}", open.repeat(50_000), close.repeat(50_000));
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"a","params":{{"x":{nested}}}}}"#).into_bytes()
+    };
+    let many = format!("[{}]", vec![r#"{"jsonrpc":"2.0","id":1,"method":"a"}"#; 51].join(","));
+    let unreadable = NO_JSON.iter().map(|body| body.to_vec()).chain([deep("[", "]"), deep("{\"a\":", "}")]);
+    let no_messages = NO_MESSAGES.iter().map(|body| body.as_bytes().to_vec()).chain([many.into_bytes()]);
+    let cases = unreadable.map(|body| (body, UNREADABLE)).chain(no_messages.map(|body| (body, NO_MESSAGE)));
+    for (body, expected) in cases {
+        for address in proxies.addresses() {
+            let shown = String::from_utf8_lossy(&body[..body.len().min(100)]).into_owned();
+            let mut response = Request::post(&Value::Null).body(body.clone()).send(address).await;
+            let status = response.status;
+            let answer = response.text().await;
+            assert!(!answer.contains("\"id\":null") && answer.len() < 1000, "{shown}: {answer}");
+            let code = serde_json::from_str::<Value>(&answer).unwrap_or_default()["error"]["code"].as_i64();
+            assert_eq!((status, code), (400, Some(expected)), "{shown}: {answer}");
+        }
+    }
+    proxies.are_unharmed().await;
+}
+
+#[tokio::test]
+async fn trap_24_a_batch_is_refused_whatever_it_calls_itself_and_whatever_stands_before_it() {
+    let proxies = Proxies::start().await;
+    let kinds = ["application/json", "Application/JSON; charset=x", "text/plain", "application/octet-stream"];
+    for kind in kinds {
+        for space in ["", " ", "\t\r\n", "\u{a0}", "\u{2003}", "\u{feff}", "\u{b}"] {
+            for batch in ["[", "[]", r#"[{"jsonrpc":"2.0","id":1,"method":"a"}]"#] {
+                for address in proxies.addresses() {
+                    let post = Request::post(&Value::Null).instead("Content-Type", kind);
+                    let post = post.header("MCP-Protocol-Version", "2025-11-25").body(format!("{space}{batch}"));
+                    let status = post.send(address).await.status;
+                    assert!(matches!(status, 400 | 415), "{kind}, {space:?}{batch}: {status}");
+                }
+            }
+        }
+    }
+    proxies.are_unharmed().await;
+}
+
+#[tokio::test]
+async fn trap_31_errors_have_the_id_that_was_asked_with_or_none() {
+    let proxies = Proxies::start().await;
+    for address in proxies.addresses() {
+        let told = async |body: &str| {
+            let post = Request::post(&Value::Null).in_session("nobody").body(body.to_owned());
+            let mut response = post.send(address).await;
+            assert_eq!(response.status, 404, "{body}");
+            response.text().await
+        };
+        for id in ["0", "-1", "\"\"", "\"0\"", "12345678901234567890"] {
+            let error = r#""error":{"code":-32001,"message":"Session not found"}"#;
+            let answer = told(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/list"}}"#)).await;
+            assert_eq!(answer, format!(r#"{{"jsonrpc":"2.0","id":{id},{error}}}"#));
+        }
+        let answer = told(r#"{"jsonrpc":"2.0","method":"notifications/x"}"#).await;
+        assert!(answer.starts_with(r#"{"jsonrpc":"2.0","error""#), "{answer}");
+    }
+    proxies.are_unharmed().await;
+}

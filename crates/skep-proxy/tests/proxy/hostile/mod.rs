@@ -1,0 +1,48 @@
+//! What nobody should send, to every kind of proxy: a clear error or a clean end, and the server sees none of it.
+
+mod backend;
+mod bodies;
+mod wire;
+
+use skep_proxy::transparent::Dialect;
+
+use crate::bridge::server::{Server as Process, Setup};
+use crate::http::{Request, call};
+use crate::transparent::server::{Before, Server, with_sessions};
+
+/// A proxy of each kind, with a server that tells what reached it.
+struct Proxies {
+    bridge: Setup,
+    process: Process,
+    transparent: Before,
+    server: Server,
+}
+
+impl Proxies {
+    async fn start() -> Self {
+        let mut bridge = Setup::streamable().await;
+        let (process, _) = bridge.begin().await;
+        let server = Server::start(with_sessions("a")).await;
+        let transparent = Before::local(Dialect::Streamable, &server.address).await;
+        server.seen();
+        Self { bridge, process, transparent, server }
+    }
+
+    fn addresses(&self) -> [&str; 2] {
+        [&self.bridge.address, &self.transparent.address]
+    }
+
+    /// Makes sure that the proxies still serve, and that the servers got nothing but what was sent for that.
+    async fn are_unharmed(mut self) {
+        let (answer, ()) = tokio::join!(self.bridge.send(Request::post(&call(1, "next")).plain()), async {
+            let message = self.process.expect("tools/call").await;
+            assert_eq!(message["params"]["name"], "next");
+            self.process.answer(&message, &serde_json::json!({})).await;
+        });
+        assert_eq!(answer.status, 200);
+        self.transparent.send(Request::post(&call(1, "next"))).await;
+        let seen = self.server.seen();
+        let bodies: Vec<_> = seen.iter().map(|seen| String::from_utf8_lossy(&seen.body)).collect();
+        assert_eq!(bodies, [call(1, "next").to_string()]);
+    }
+}

@@ -1,0 +1,32 @@
+//! The Redis that tests run on.
+
+use std::process::Command;
+
+use anyhow::ensure;
+
+const PACKAGE: &str = "redis-server";
+
+/// Makes sure that there is one. Says what is in the way when there is not.
+pub(crate) fn ensure() -> Result<(), String> {
+    if is_installed() {
+        return Ok(());
+    }
+    eprintln!("installing {PACKAGE}");
+    install().map_err(|error| format!("no {PACKAGE}: {error:#}; install it with `apt-get install {PACKAGE}`"))
+}
+
+fn is_installed() -> bool {
+    Command::new(PACKAGE).arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+fn install() -> anyhow::Result<()> {
+    let output = Command::new("apt-get")
+        .args(["install", "--yes", "--no-install-recommends", PACKAGE])
+        // The package would start a server of its own.
+        .env("RUNLEVEL", "1")
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .output()?;
+    let reason = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "apt-get: {}", reason.lines().last().unwrap_or_default());
+    Ok(())
+}
