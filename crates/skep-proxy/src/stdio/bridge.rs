@@ -190,6 +190,11 @@ impl Bridge {
     /// The server is gone, and with it everything that it was asked.
     pub(super) fn lose(&self) {
         self.readiness.set(State::Waiting("the MCP server is starting again".into()));
+        self.fail_calls();
+    }
+
+    /// Tells everybody who waits for an answer that there will be none.
+    pub(super) fn fail_calls(&self) {
         let told = "the MCP server went away; whether it did what was asked is unknown";
         self.calls.fail_all(&Fault::new(INTERNAL_ERROR, told), End::Lost);
     }

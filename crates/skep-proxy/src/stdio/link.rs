@@ -86,6 +86,8 @@ impl Bridge {
             tokio::time::sleep(pause.min(LONGEST_PAUSE)).await;
             // What was meant for the server that is gone is not for its successor.
             while outgoing.try_recv().is_ok() {}
+            // Somebody may have asked who saw the server shortly before it was gone.
+            self.fail_calls();
         }
     }
 

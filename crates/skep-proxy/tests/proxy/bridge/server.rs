@@ -18,6 +18,7 @@ use crate::http::{PATIENCE, Request, Response, initialize};
 /// The server's end of one connection.
 pub(crate) struct Server {
     input: BufReader<DuplexStream>,
+    line: Vec<u8>,
     output: DuplexStream,
 }
 
@@ -28,10 +29,21 @@ impl Server {
 
     /// The next message that the server gets.
     pub(crate) async fn read(&mut self) -> Value {
-        let mut line = String::new();
-        let read = tokio::time::timeout(PATIENCE, self.input.read_line(&mut line)).await.unwrap().unwrap();
-        assert!(read > 0, "the proxy has closed the input");
-        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
+        let message = tokio::time::timeout(PATIENCE, self.next()).await.unwrap();
+        message.unwrap_or_else(|| panic!("the proxy has closed the input"))
+    }
+
+    /// The same, or nothing when the proxy has closed the input.
+    pub(crate) async fn next(&mut self) -> Option<Value> {
+        // A line that was read in part stays, so that this may be given up at any time.
+        while !self.line.ends_with(b"\n") {
+            if self.input.read_until(b'\n', &mut self.line).await.unwrap() == 0 {
+                return None;
+            }
+        }
+        let line = std::mem::take(&mut self.line);
+        let message = serde_json::from_slice(&line);
+        Some(message.unwrap_or_else(|error| panic!("{error}: {:?}", String::from_utf8_lossy(&line))))
     }
 
     /// The next message of a kind; others before it are an error.
@@ -74,7 +86,7 @@ impl Connector for Played {
     fn connect(&self) -> BoxFuture<'_, Result<Streams, ConnectError>> {
         let (input, server_input) = tokio::io::duplex(1 << 16);
         let (server_output, output) = tokio::io::duplex(1 << 16);
-        let server = Server { input: BufReader::new(server_input), output: server_output };
+        let server = Server { input: BufReader::new(server_input), line: Vec::new(), output: server_output };
         let sent =
             self.0.send(server).map_err(|_| ConnectError { message: "no more servers".to_owned(), is_final: true });
         Box::pin(std::future::ready(sent.map(|()| Streams {
