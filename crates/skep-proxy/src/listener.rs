@@ -103,7 +103,8 @@ async fn converse(
     let service = service_fn(move |request| {
         begun.store(true, Ordering::Relaxed);
         let service = Arc::clone(&service);
-        async move { Ok::<_, Infallible>(service.answer(peer, request).await) }
+        // In a box, because a connection keeps room for an answer on its way for as long as it lives.
+        Box::pin(async move { Ok::<_, Infallible>(service.answer(peer, request).await) })
     });
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
