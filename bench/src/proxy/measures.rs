@@ -20,13 +20,19 @@ impl Load {
 }
 
 macro_rules! load {
+    ($what:literal, 1) => {
+        load!($what, 1, " client")
+    };
     ($what:literal, $clients:literal) => {
+        load!($what, $clients, " clients")
+    };
+    ($what:literal, $clients:literal, $noun:literal) => {
         Load {
             clients: $clients,
-            rate: Measure::rate(concat!($what, ", ", $clients, " clients")),
-            median: Measure::latency(concat!($what, ", ", $clients, " clients, median")),
-            tail: Measure::latency(concat!($what, ", ", $clients, " clients, 99th percentile")),
-            cpu: Measure::latency(concat!($what, ", ", $clients, " clients, processor")),
+            rate: Measure::rate(concat!($what, ", ", $clients, $noun)),
+            median: Measure::latency(concat!($what, ", ", $clients, $noun, ", median")),
+            tail: Measure::latency(concat!($what, ", ", $clients, $noun, ", 99th percentile")),
+            cpu: Measure::latency(concat!($what, ", ", $clients, $noun, ", processor")),
         }
     };
 }
@@ -59,7 +65,7 @@ pub(super) const STDIO: [Load; 2] = [
     },
 ];
 
-pub(super) const IDLE: Measure = Measure::memory("memory before the first client").must_be(Target::Below(12.0));
+pub(super) const IDLE: Measure = Measure::memory("memory before the first load").must_be(Target::Below(12.0));
 pub(super) const SESSION: Measure = Measure::small_memory("memory of an idle session");
 pub(super) const LISTENER: Measure = Measure::small_memory("memory of an idle session with a stream");
 pub(super) const SESSION_ALONE: Measure =
