@@ -6,13 +6,14 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use skep_api::names::{env, operator};
+use skep_operator::election::Candidate;
 use skep_operator::metrics::Metrics;
 use skep_operator::operator::{KINDS, Operator};
-use skep_operator::{election, health, openshift};
+use skep_operator::{health, openshift};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -93,47 +94,58 @@ async fn serve(settings: Settings) -> anyhow::Result<()> {
         let listener = listen("--health-probe-bind-address", address).await?;
         told.spawn(health::serve_health(listener, is_ready));
     }
-    tokio::select! {
-        worked = work(settings, client, metrics, ready) => worked,
-        Some(ended) = told.join_next() => bail!("metrics and health are no longer served: {ended:?}"),
+    let mut candidate = None;
+    let ended = tokio::select! {
+        worked = work(settings, client, metrics, ready, &mut candidate) => worked,
+        Some(ended) = told.join_next() => Err(anyhow!("metrics and health are no longer served: {ended:?}")),
         () = stop.asked() => Ok(()),
+    };
+    // Nothing writes any more: the next replica need not wait.
+    if let Some(candidate) = candidate {
+        candidate.resign().await;
     }
+    ended
 }
 
-/// Looks after the cluster until another replica does.
+/// Looks after the cluster until another replica does. Who stands for election is in `candidate`.
 async fn work(
     mut settings: Settings,
     client: Client,
     metrics: Arc<Metrics>,
     ready: watch::Sender<bool>,
+    candidate: &mut Option<Candidate>,
 ) -> anyhow::Result<()> {
-    let mut leads = if settings.leader_elect { Some(stand(client.clone()).await?) } else { None };
-    if let Some(leads) = &mut leads {
+    if settings.leader_elect {
+        let candidate = candidate.insert(stand(client.clone()).await?);
         // One that stands by is ready to take over.
         ready.send_replace(true);
         eprintln!("standing by: another replica may lead");
-        leads.wait_for(|leads| *leads).await.context("the election has ended")?;
+        candidate.elected().await;
     }
     let said = std::env::var(env::operator::OPENSHIFT).ok();
     settings.operator.proxy.openshift = openshift::detect(&client, said.as_deref()).await;
     let operator = Operator::start(client, &settings.operator, metrics);
-    operator.ready().await;
-    ready.send_replace(true);
-    eprintln!("looking after {}", scope(&settings.operator.namespaces));
-    match &mut leads {
-        None => std::future::pending().await,
-        Some(leads) => {
-            leads.wait_for(|leads| !*leads).await.context("the election has ended")?;
-            bail!("another replica leads now; this one starts anew")
-        }
+    let look_after = async {
+        operator.ready().await;
+        ready.send_replace(true);
+        eprintln!("looking after {}", scope(&settings.operator.namespaces));
+        std::future::pending::<()>().await;
+    };
+    match candidate {
+        None => look_after.await,
+        Some(candidate) => tokio::select! {
+            () = look_after => {}
+            () = candidate.deposed() => bail!("another replica leads now; this one starts anew"),
+        },
     }
+    Ok(())
 }
 
-async fn stand(client: Client) -> anyhow::Result<election::Leads> {
+async fn stand(client: Client) -> anyhow::Result<Candidate> {
     let namespace = std::env::var(env::operator::POD_NAMESPACE).unwrap_or_default();
     let namespace = if namespace.is_empty() { operator::DEFAULT_NAMESPACE } else { &namespace };
     let lease = operator::LEADER_ELECTION_ID;
-    let stood = election::stand(client, namespace, &identity()).await;
+    let stood = Candidate::stand(client, namespace, &identity()).await;
     stood.with_context(|| format!("cannot stand for election by lease {lease} in namespace {namespace}"))
 }
 
