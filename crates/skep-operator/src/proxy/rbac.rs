@@ -41,6 +41,18 @@ pub fn service_accounts(inputs: &Inputs<'_>) -> Vec<ServiceAccount> {
     proxy.into_iter().chain(backend).map(account).collect()
 }
 
+/// The account that was made for the workload before its user chose another. One that the user names stays, whoever
+/// made it.
+pub(super) fn unneeded_account(inputs: &Inputs<'_>) -> Option<String> {
+    let (made, chosen) = match inputs.target {
+        Target::Server(spec) => {
+            (mcp_server::backend_service_account(inputs.common.name), spec.service_account.as_deref())
+        }
+        Target::Remote(_) => (inputs.account_name(), users_account(inputs)),
+    };
+    chosen.filter(|chosen| *chosen != made).map(|_| made)
+}
+
 /// The rights of the account that is made for the proxy.
 pub fn role(inputs: &Inputs<'_>) -> Option<Role> {
     let rules = match inputs.target {

@@ -1,8 +1,10 @@
 //! The objects of a workload, written in the order in which they need each other.
 
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::ServiceAccount;
+use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use skep_api::kinds::transport::ServerTransport;
+use skep_api::names::proxy_pod;
 use skep_control::Key;
 
 use super::gather::{HasKey, has_key};
@@ -10,7 +12,7 @@ use super::run_config::{self, BuildError};
 use super::{Inputs, Proxied, Target, pod, rbac, service};
 use crate::cluster::{ChildKind, Cluster};
 use crate::failure::Failure;
-use crate::write::{ApplyError, apply};
+use crate::write::{ApplyError, apply, delete};
 
 /// A step that did not succeed, and why.
 #[derive(Debug, thiserror::Error)]
@@ -74,6 +76,20 @@ pub async fn write<O: Proxied>(cluster: &Cluster, owner: &O, inputs: &Inputs<'_>
     hold_back(cluster, inputs, &mut deployment);
     apply(cluster, owner, &deployment).await.map_err(|cause| Step::Deployment.failed(cause))?;
     apply(cluster, owner, &service::service(inputs)).await.map_err(|cause| Step::Service.failed(cause))?;
+    tidy(cluster, owner, inputs).await.map_err(|failure| Step::Rights.failed(ApplyError::from(failure)))
+}
+
+/// Takes away what an earlier spec needed and this one does not.
+async fn tidy<O: Proxied>(cluster: &Cluster, owner: &O, inputs: &Inputs<'_>) -> Result<(), Failure> {
+    if run_config::inline_authz(inputs).is_none() {
+        delete::<O, ConfigMap>(cluster, owner, &proxy_pod::inline_authz(inputs.common.name)).await?;
+    }
+    let Some(account) = rbac::unneeded_account(inputs) else { return Ok(()) };
+    delete::<O, ServiceAccount>(cluster, owner, &account).await?;
+    if rbac::role(inputs).is_none() {
+        delete::<O, RoleBinding>(cluster, owner, &account).await?;
+        delete::<O, Role>(cluster, owner, &account).await?;
+    }
     Ok(())
 }
 

@@ -65,7 +65,7 @@ impl<K: Kind> Writer<K> {
         }
         let name = metadata.name.as_deref().unwrap_or_default();
         let api = self.api(metadata.namespace.as_deref().unwrap_or_default());
-        let written = api.patch_status(name, &PatchParams::default(), &Patch::Merge(&patch)).await?;
+        let written = api.patch_status(name, &params(), &Patch::Merge(&patch)).await?;
         self.cache.until_seen(&written).await;
         Ok(true)
     }
@@ -75,8 +75,7 @@ impl<K: Kind> Writer<K> {
         changes["resourceVersion"] = json!(object.resource_version());
         let patch = json!({"metadata": changes});
         let api = self.api(&object.namespace().unwrap_or_default());
-        let params = PatchParams { field_manager: Some(field_managers::OPERATOR.to_owned()), ..PatchParams::default() };
-        match api.patch(&object.name_any(), &params, &Patch::Merge(&patch)).await {
+        match api.patch(&object.name_any(), &params(), &Patch::Merge(&patch)).await {
             Ok(written) => self.cache.until_seen(&written).await,
             // The last finalizer is gone, and the object with it.
             Err(kube::Error::Api(status)) if status.code == 404 => {}
@@ -101,6 +100,11 @@ impl<K: Kind> Writer<K> {
     fn api(&self, namespace: &str) -> Api<Seen<K>> {
         Api::namespaced(self.client.clone(), namespace)
     }
+}
+
+/// Whoever looks at `managedFields` finds the operator there, and not the name of a library.
+fn params() -> PatchParams {
+    PatchParams { field_manager: Some(field_managers::OPERATOR.to_owned()), ..PatchParams::default() }
 }
 
 /// Whether an object carries a finalizer.
