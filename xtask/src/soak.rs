@@ -15,6 +15,7 @@ const SOAK_VARIABLE: &str = "SKEP_SOAK";
 const FIGURE: &str = "figure: ";
 /// Sequences and seconds (for each target) in one round.
 const APPLY_SEQUENCES: u64 = 300;
+const FAULT_SEQUENCES: u64 = 500;
 const FUZZ_SECONDS: u64 = 60;
 
 #[derive(Debug, Args)]
@@ -42,7 +43,7 @@ struct Tier {
     settings: fn(u64) -> Vec<(&'static str, u64)>,
 }
 
-const TIERS: [Tier; 14] = [
+const TIERS: [Tier; 16] = [
     Tier {
         name: "apply",
         what: "300 random sequences of server-side apply, compared with the real server",
@@ -128,6 +129,22 @@ const TIERS: [Tier; 14] = [
         command: "test -p skep --test up kills",
         rounds: 1,
         settings: |round| vec![("SKEP_KILL_SEED", round)],
+    },
+    Tier {
+        name: "operator-rest",
+        what: "ten minutes with 200 MCPServers of every option, on our server and on the real one; nothing is written",
+        command: "test -p skep-operator --test operator rest::",
+        rounds: 1,
+        settings: |_| Vec::new(),
+    },
+    Tier {
+        name: "operator-faults",
+        what: "500 random sequences of changes while requests of the operator fail and it is killed",
+        command: "test -p skep-operator --test operator Ours::faults",
+        rounds: 1,
+        settings: |round| {
+            vec![("SKEP_FAULT_SEQUENCES", FAULT_SEQUENCES), ("SKEP_FAULT_SEED", round.wrapping_mul(FAULT_SEQUENCES))]
+        },
     },
     Tier {
         name: "up",

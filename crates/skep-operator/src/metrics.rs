@@ -68,7 +68,7 @@ impl Metrics {
         let service = tower::service_fn(move |request: Request<Body>| {
             let (client, metrics) = (client.clone(), metrics.clone());
             async move {
-                let (verb, resource) = named(&request);
+                let Asked { verb, resource, .. } = Asked::of(&request);
                 let answer = client.send(request).await;
                 let code = answer.as_ref().map_or(0, |answer| answer.status().as_u16());
                 *metrics.requests.lock().entry((verb, resource, code)).or_default() += 1;
@@ -128,39 +128,51 @@ fn heading(text: &mut String, name: &str, type_: &str, help: &str) {
     let _ = writeln!(text, "# HELP skep_operator_{name} {help}\n# TYPE skep_operator_{name} {type_}");
 }
 
-/// The verb as Kubernetes calls it, and the resource with its subresource.
-fn named<B>(request: &Request<B>) -> (&'static str, String) {
-    let path = request.uri().path();
-    let mut parts = path.split('/').filter(|part| !part.is_empty());
-    // `api/v1/…` or `apis/GROUP/VERSION/…`.
-    let skipped = if parts.next() == Some("apis") { 2 } else { 1 };
-    let mut parts = parts.skip(skipped).peekable();
-    let mut rest: Vec<&str> = Vec::new();
-    if parts.peek() == Some(&"namespaces") {
-        let place: Vec<&str> = parts.collect();
-        // A namespace is an object itself when nothing comes after its name.
-        rest.extend(if place.len() > 2 { &place[2..] } else { &place[..] });
-    } else {
-        rest.extend(parts);
+/// What a request asks for, in the words in which rights are given.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Asked {
+    pub verb: &'static str,
+    /// The API group; that of the oldest kinds has no name.
+    pub group: String,
+    /// The resource with its subresource.
+    pub resource: String,
+}
+
+impl Asked {
+    /// Reads method and address of a request.
+    pub fn of<B>(request: &Request<B>) -> Self {
+        let path = request.uri().path();
+        let mut parts = path.split('/').filter(|part| !part.is_empty());
+        // `api/v1/…` or `apis/GROUP/VERSION/…`.
+        let group = if parts.next() == Some("apis") { parts.next().unwrap_or_default() } else { "" };
+        let mut parts = parts.skip(1).peekable();
+        let mut rest: Vec<&str> = Vec::new();
+        if parts.peek() == Some(&"namespaces") {
+            let place: Vec<&str> = parts.collect();
+            // A namespace is an object itself when nothing comes after its name.
+            rest.extend(if place.len() > 2 { &place[2..] } else { &place[..] });
+        } else {
+            rest.extend(parts);
+        }
+        let resource = match rest.as_slice() {
+            [resource, _, subresource, ..] => format!("{resource}/{subresource}"),
+            [resource, ..] => (*resource).to_owned(),
+            [] => path.to_owned(),
+        };
+        let is_watch = request.uri().query().is_some_and(|query| query.split('&').any(|part| part == "watch=true"));
+        let verb = match (request.method(), rest.len()) {
+            (&Method::GET, _) if is_watch => "watch",
+            (&Method::GET, 0..2) => "list",
+            (&Method::GET, _) => "get",
+            (&Method::POST, _) => "create",
+            (&Method::PUT, _) => "update",
+            (&Method::PATCH, _) => "patch",
+            (&Method::DELETE, 0..2) => "deletecollection",
+            (&Method::DELETE, _) => "delete",
+            _ => "other",
+        };
+        Self { verb, group: group.to_owned(), resource }
     }
-    let resource = match rest.as_slice() {
-        [resource, _, subresource, ..] => format!("{resource}/{subresource}"),
-        [resource, ..] => (*resource).to_owned(),
-        [] => path.to_owned(),
-    };
-    let is_watch = request.uri().query().is_some_and(|query| query.split('&').any(|part| part == "watch=true"));
-    let verb = match (request.method(), rest.len()) {
-        (&Method::GET, _) if is_watch => "watch",
-        (&Method::GET, 0..2) => "list",
-        (&Method::GET, _) => "get",
-        (&Method::POST, _) => "create",
-        (&Method::PUT, _) => "update",
-        (&Method::PATCH, _) => "patch",
-        (&Method::DELETE, 0..2) => "deletecollection",
-        (&Method::DELETE, _) => "delete",
-        _ => "other",
-    };
-    (verb, resource)
 }
 
 #[cfg(test)]
@@ -169,23 +181,26 @@ mod tests {
 
     #[test]
     fn requests_have_names() {
-        for (method, uri, verb, resource) in [
-            ("GET", "/api/v1/pods?watch=true&x=y", "watch", "pods"),
-            ("GET", "/api/v1/namespaces/ns/pods", "list", "pods"),
-            ("GET", "/api/v1/namespaces/ns", "get", "namespaces"),
-            ("GET", "/api/v1/namespaces/ns/secrets/s", "get", "secrets"),
-            ("PATCH", "/apis/apps/v1/namespaces/ns/deployments/d", "patch", "deployments"),
+        let ours = "toolhive.stacklok.dev";
+        for (method, uri, verb, group, resource) in [
+            ("GET", "/api/v1/pods?watch=true&x=y", "watch", "", "pods"),
+            ("GET", "/api/v1/namespaces/ns/pods", "list", "", "pods"),
+            ("GET", "/api/v1/namespaces/ns", "get", "", "namespaces"),
+            ("GET", "/api/v1/namespaces/ns/secrets/s", "get", "", "secrets"),
+            ("PATCH", "/apis/apps/v1/namespaces/ns/deployments/d", "patch", "apps", "deployments"),
             (
                 "PATCH",
                 "/apis/toolhive.stacklok.dev/v1beta1/namespaces/ns/mcpservers/s/status",
                 "patch",
+                ours,
                 "mcpservers/status",
             ),
-            ("POST", "/apis/events.k8s.io/v1/namespaces/ns/events", "create", "events"),
-            ("DELETE", "/apis/apps/v1/namespaces/ns/statefulsets/s", "delete", "statefulsets"),
+            ("POST", "/apis/events.k8s.io/v1/namespaces/ns/events", "create", "events.k8s.io", "events"),
+            ("DELETE", "/apis/apps/v1/namespaces/ns/statefulsets/s", "delete", "apps", "statefulsets"),
         ] {
             let request = Request::builder().method(method).uri(uri).body(()).unwrap();
-            assert_eq!(named(&request), (verb, resource.to_owned()), "{method} {uri}");
+            let expected = Asked { verb, group: group.to_owned(), resource: resource.to_owned() };
+            assert_eq!(Asked::of(&request), expected, "{method} {uri}");
         }
     }
 

@@ -70,6 +70,11 @@ impl Operator {
         self.cluster.complete().await;
     }
 
+    /// Looks at everything again, whether it has changed or not. At rest that writes nothing.
+    pub fn resync(&self) {
+        self.cluster.wake_all();
+    }
+
     /// What has been counted so far.
     pub fn metrics(&self) -> &Arc<Metrics> {
         &self.metrics

@@ -26,10 +26,14 @@ use skep_operator::write::{Applied, apply};
 #[path = "../src/proxy/pod/samples.rs"]
 mod samples;
 
+#[path = "operator/combinations.rs"]
+mod combinations;
+
+use combinations::combinations;
 use samples::{OPTIONS, Sample, SampleOption};
 
-/// How many combinations are tried besides those of one option, all options and all but one.
-const COMBINATIONS: u64 = 60;
+/// How many combinations are tried of each kind of workload: no option, all, each alone, all but each, and others.
+const COMBINATIONS: usize = 120;
 
 /// How often a workload is looked at before it counts as never settled.
 const TRIES: usize = 5;
@@ -113,21 +117,6 @@ async fn disturb(client: &Client, sample: &Sample) {
     deployments.patch(&sample.name, &params, &Patch::Apply(&deployment)).await.unwrap();
 }
 
-fn combinations() -> Vec<Vec<&'static SampleOption>> {
-    let chosen = |keep: &dyn Fn(usize) -> bool| -> Vec<&SampleOption> {
-        OPTIONS.iter().enumerate().filter(|(index, _)| keep(*index)).map(|(_, option)| option).collect()
-    };
-    let mut all = vec![chosen(&|_| false), chosen(&|_| true)];
-    all.extend((0..OPTIONS.len()).map(|one| chosen(&|index| index == one)));
-    all.extend((0..OPTIONS.len()).map(|one| chosen(&|index| index != one)));
-    // A sequence that looks random and is the same in every run.
-    all.extend((1..=COMBINATIONS).map(|seed| {
-        let bits = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23).wrapping_mul(0xD6E8_FEB8_6659_FD93);
-        chosen(&|index| bits >> (index + 16) & 1 == 1)
-    }));
-    all
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_look_finds_nothing_to_write() {
     Box::pin(look_twice(ours().await)).await;
@@ -145,7 +134,7 @@ async fn look_twice(client: Client) {
     let (cluster, _watches) = Cluster::watch(client.clone(), &[], BTreeMap::new());
     let mut samples = Vec::new();
     for remote in [false, true] {
-        for (index, options) in combinations().into_iter().enumerate() {
+        for (index, options) in combinations().take(COMBINATIONS).enumerate() {
             let names: Vec<&str> = options.iter().map(|(name, _)| *name).collect();
             let sample = Sample::new(remote, &format!("{}-{index}", if remote { "r" } else { "s" })).with(options);
             assert!(settle(&cluster, &sample, &format!("{remote} {names:?}")).await.len() >= 2, "{remote} {names:?}");

@@ -25,6 +25,8 @@ use skep_api::kinds::{
 };
 use skep_control::{Cache, Key, Queue};
 
+use crate::id::ObjectId;
+
 pub use child::{Child, controller, is_ours};
 pub use pod::{PodClass, PodSeen};
 pub use references::References;
@@ -82,6 +84,13 @@ macro_rules! cluster {
                 self.pods.complete().await;
                 $(self.$own.complete().await;)+
                 $(self.$child.complete().await;)+
+            }
+
+            /// Has every controller look at all objects of its kind again.
+            pub fn wake_all(&self) {
+                $(for object in self.$own.all() {
+                    self.wake(ObjectId::of::<$own_kind>(Key::of(object.as_ref())));
+                })+
             }
 
             fn start(self: &Arc<Self>, watches: &mut watches::Watches) {
@@ -150,7 +159,7 @@ impl Cluster {
     }
 
     /// Has the controller of a kind look at an object; a kind without a controller is not looked at.
-    pub fn wake(&self, id: crate::id::ObjectId) {
+    pub fn wake(&self, id: ObjectId) {
         if let Some(queue) = self.queues.get(id.kind) {
             queue.add(id.key);
         }

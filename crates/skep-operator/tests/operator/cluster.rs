@@ -3,13 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Service, ServiceAccount};
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, DynamicObject};
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, Client};
 use serde_json::{Value, json};
+use skep_api::kinds::{
+    MCPAuthzConfig, MCPExternalAuthConfig, MCPOIDCConfig, MCPRemoteProxy, MCPServer, MCPTelemetryConfig, MCPToolConfig,
+    MCPWebhookConfig,
+};
 use skep_conformance::control_plane::ControlPlane;
 use skep_kube::auth::tokens::{SigningKey, TokenAuthority};
 use skep_kube::controllers::{self, Controllers};
@@ -20,6 +26,7 @@ use skep_operator::operator::Operator;
 use skep_operator::settings::Settings;
 use tokio::sync::{Mutex, OnceCell};
 
+use crate::rights;
 use crate::wire::{self, Faults, Record};
 
 /// Whose API server and controllers it is.
@@ -115,7 +122,9 @@ impl Fixture {
     pub async fn sibling(&self, namespace: &str) -> Self {
         let object = serde_json::from_value(json!({"metadata": {"name": namespace}})).unwrap();
         Api::<Namespace>::all(self.client.clone()).create(&PostParams::default(), &object).await.unwrap();
-        Self { client: self.client.clone(), namespace: namespace.to_owned() }
+        let fixture = Self { client: self.client.clone(), namespace: namespace.to_owned() };
+        rights::grant(&fixture).await;
+        fixture
     }
 
     /// Starts an operator for this namespace.
@@ -125,11 +134,21 @@ impl Fixture {
 
     /// Starts an operator for this namespace with other settings, and with faults on the way to the API server.
     pub async fn operator_with(&self, settings: Settings, faults: Faults) -> (Operator, Record) {
-        let (client, record) = wire::client(self.client.clone(), &self.namespace, faults);
-        let settings = Settings { namespaces: vec![self.namespace.clone()], ..settings };
-        let operator = Operator::start(client, &settings, Arc::default());
+        let (operator, record) = self.starting_operator(settings, faults);
         operator.ready().await;
         (operator, record)
+    }
+
+    /// As [`Self::operator_with`], without waiting until it knows anything.
+    pub fn starting_operator(&self, settings: Settings, faults: Faults) -> (Operator, Record) {
+        let (client, record) = self.client_of_operator(faults);
+        let settings = Settings { namespaces: vec![self.namespace.clone()], ..settings };
+        (Operator::start(client, &settings, Arc::default()), record)
+    }
+
+    /// A client with the rights of an operator for this namespace.
+    pub fn client_of_operator(&self, faults: Faults) -> (Client, Record) {
+        wire::client(self.client.clone(), &rights::user_of(&self.namespace), &self.namespace, faults)
     }
 
     pub fn api<K: OwnKind>(&self) -> Api<K> {
@@ -186,6 +205,38 @@ impl Fixture {
     }
 }
 
+/// The kinds that have a controller.
+pub fn own_kinds() -> [ApiResource; 8] {
+    [
+        ApiResource::erase::<MCPAuthzConfig>(&()),
+        ApiResource::erase::<MCPExternalAuthConfig>(&()),
+        ApiResource::erase::<MCPOIDCConfig>(&()),
+        ApiResource::erase::<MCPTelemetryConfig>(&()),
+        ApiResource::erase::<MCPToolConfig>(&()),
+        ApiResource::erase::<MCPWebhookConfig>(&()),
+        ApiResource::erase::<MCPServer>(&()),
+        ApiResource::erase::<MCPRemoteProxy>(&()),
+    ]
+}
+
+/// The kinds of everything that the operator makes for others.
+pub fn child_kinds() -> [ApiResource; 7] {
+    [
+        ApiResource::erase::<ConfigMap>(&()),
+        ApiResource::erase::<Deployment>(&()),
+        ApiResource::erase::<Role>(&()),
+        ApiResource::erase::<RoleBinding>(&()),
+        ApiResource::erase::<Service>(&()),
+        ApiResource::erase::<ServiceAccount>(&()),
+        ApiResource::erase::<StatefulSet>(&()),
+    ]
+}
+
+/// Whether an object of ours owns this one.
+pub fn is_ours(object: &DynamicObject) -> bool {
+    skep_operator::cluster::controller(&object.metadata).is_some_and(skep_operator::cluster::is_ours)
+}
+
 /// How often a controller has looked at an object.
 pub fn passes(operator: &Operator, kind: &str) -> u64 {
     let wanted = format!("skep_operator_reconcile_total{{controller=\"{kind}\"");
@@ -211,8 +262,13 @@ impl Fixture {
         .await;
     }
 
+    /// Objects of any kind.
+    pub fn objects(&self, resource: &ApiResource) -> Api<DynamicObject> {
+        Api::namespaced_with(self.client.clone(), &self.namespace, resource)
+    }
+
     fn children<K: ChildKind>(&self) -> Api<DynamicObject> {
-        Api::namespaced_with(self.client.clone(), &self.namespace, &ApiResource::erase::<K>(&()))
+        self.objects(&ApiResource::erase::<K>(&()))
     }
 
     /// A built-in object as JSON.

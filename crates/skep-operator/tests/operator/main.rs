@@ -3,7 +3,11 @@
 
 mod cluster;
 mod configs;
+mod election;
+mod faults;
 mod remote_proxies;
+mod rest;
+mod rights;
 mod servers;
 mod wire;
 
@@ -16,17 +20,33 @@ use libtest_mimic::{Arguments, Trial};
 use crate::cluster::{Fixture, Kind};
 
 /// Longer than any of this takes on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(2);
+const PATIENCE: Duration = Duration::from_mins(5);
+/// The same for the long forms of tests.
+const SOAK_PATIENCE: Duration = Duration::from_mins(30);
 
 fn main() -> ExitCode {
-    let trials = [Kind::Ours, Kind::Real]
-        .into_iter()
-        .flat_map(|kind| [configs::trials(kind), servers::trials(kind), remote_proxies::trials(kind)])
-        .flatten()
-        .collect();
-    let conclusion = libtest_mimic::run(&Arguments::from_args(), trials);
+    let arguments = Arguments::from_args();
+    let trials = [Kind::Ours, Kind::Real].into_iter().flat_map(|kind| {
+        [
+            configs::trials(kind),
+            servers::trials(kind),
+            remote_proxies::trials(kind),
+            election::trials(kind),
+            rest::trials(kind),
+            faults::trials(kind),
+        ]
+    });
+    let conclusion = libtest_mimic::run(&arguments, trials.flatten().collect());
+    // These look at what the others have done, and disturb them.
+    let is_whole = arguments.filter.is_none() && arguments.skip.is_empty();
+    let last = libtest_mimic::run(&Arguments { test_threads: Some(1), ..arguments }, rights::trials(is_whole));
     runtime().block_on(cluster::end());
-    conclusion.exit_code()
+    if conclusion.has_failed() || last.has_failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// Whether tests run in their long forms.
+fn is_soak() -> bool {
+    std::env::var_os("SKEP_SOAK").is_some()
 }
 
 fn runtime() -> &'static tokio::runtime::Runtime {
@@ -44,7 +64,9 @@ fn trial<F: Future<Output = ()> + 'static>(
     Trial::test(format!("{kind:?}::{name}"), move || {
         let limited = async {
             if let Some(fixture) = cluster::fixture(kind, &namespace).await {
-                tokio::time::timeout(PATIENCE, test(fixture)).await.unwrap();
+                let patience = if is_soak() { SOAK_PATIENCE } else { PATIENCE };
+                tokio::time::timeout(patience, test(fixture)).await.unwrap();
+                rights::assert_none_was_missing(&namespace);
             }
         };
         runtime().block_on(limited);

@@ -25,7 +25,7 @@ fn condition(proxy: &MCPRemoteProxy, type_: &str) -> Option<(ConditionStatus, St
 }
 
 /// Whether everything of the proxy is in place: it has an address, and no pods, since there is no node.
-fn is_settled(proxy: &MCPRemoteProxy) -> bool {
+pub fn is_settled(proxy: &MCPRemoteProxy) -> bool {
     proxy.status.as_ref().is_some_and(|status| {
         status.observed_generation == proxy.metadata.generation
             && status.phase == Some(MCPRemoteProxyPhase::Pending)

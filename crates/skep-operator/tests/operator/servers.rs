@@ -44,7 +44,7 @@ fn phase(server: &MCPServer) -> Option<MCPServerPhase> {
 }
 
 /// Whether everything of the server is in place: it has an address, and no pods, since there is no node.
-fn is_settled(server: &MCPServer) -> bool {
+pub fn is_settled(server: &MCPServer) -> bool {
     server.status.as_ref().is_some_and(|status| {
         status.observed_generation == server.metadata.generation
             && status.phase == Some(MCPServerPhase::Pending)
@@ -56,7 +56,7 @@ fn template_annotations(deployment: &Value) -> Value {
     deployment["spec"]["template"]["metadata"]["annotations"].clone()
 }
 
-async fn settled(fixture: &Fixture, name: &str) -> MCPServer {
+pub async fn settled(fixture: &Fixture, name: &str) -> MCPServer {
     fixture.until::<MCPServer>(name, "settled", is_settled).await
 }
 
@@ -368,7 +368,8 @@ async fn replicas_belong_to_whoever_sets_them(fixture: Fixture) {
 
 async fn what_is_no_longer_wanted_goes(fixture: Fixture) {
     let (_operator, _record) = fixture.operator().await;
-    let spec = json!({"image": "i", "resourceOverrides": {"proxyDeployment": {"labels": {"x": "y"}, "env": [{"name": "E", "value": "f"}]}}});
+    let policies = json!({"type": "inline", "inline": {"policies": ["permit(principal, action, resource);"]}});
+    let spec = json!({"image": "i", "authzConfig": policies, "resourceOverrides": {"proxyDeployment": {"labels": {"x": "y"}, "env": [{"name": "E", "value": "f"}]}}});
     fixture.create::<MCPServer>("s", spec).await;
     settled(&fixture, "s").await;
     fixture.patch::<Deployment>("s", json!({"metadata": {"labels": {"foreign": "stays"}}})).await;
@@ -378,6 +379,13 @@ async fn what_is_no_longer_wanted_goes(fixture: Fixture) {
     assert_eq!(deployment["metadata"]["labels"]["foreign"], "stays");
     let env = deployment["spec"]["template"]["spec"]["containers"][0]["env"].as_array().unwrap();
     assert!(env.iter().all(|variable| variable["name"] != "E"));
+    fixture.child::<ConfigMap>("s-authz-inline").await;
+    fixture.merge::<MCPServer>("s", json!({"spec": {"authzConfig": null}})).await;
+    fixture.until_child_gone::<ConfigMap>("s-authz-inline").await;
+    fixture.child::<ServiceAccount>("s-sa").await;
+    fixture.merge::<MCPServer>("s", json!({"spec": {"serviceAccount": "theirs"}})).await;
+    fixture.until_child_gone::<ServiceAccount>("s-sa").await;
+    fixture.child::<ServiceAccount>("s-proxy-runner").await;
 }
 
 async fn bad_names_are_told(fixture: Fixture) {

@@ -2,7 +2,6 @@
 
 mod deletion;
 mod events;
-mod faults;
 mod objects;
 mod users;
 mod verdicts;
@@ -26,7 +25,6 @@ pub fn trials(kind: Kind) -> Vec<Trial> {
     let all = [
         deletion::trials(kind),
         events::trials(kind),
-        faults::trials(kind),
         users::trials(kind),
         verdicts::trials(kind),
         writes::trials(kind),
@@ -52,7 +50,7 @@ async fn start(fixture: &Fixture) -> (Operator, Record) {
 }
 
 /// What a test needs to know of a kind.
-trait Example: ConfigKind {
+pub trait Example: ConfigKind {
     /// A valid spec; every number gives another one.
     fn good(number: usize) -> Value;
     /// A spec that admission accepts and the controller does not, if there is one.
@@ -154,18 +152,18 @@ macro_rules! for_every_kind {
         $test::<MCPWebhookConfig>($fixture).await;
     }};
 }
-use for_every_kind;
+pub(crate) use for_every_kind;
 
 /// An MCPServer that names an object.
 fn server_of<K: Example>(name: &str) -> Value {
     json!({"image": "i", K::MEMBER: K::reference(name)})
 }
 
-fn condition<K: ConfigKind>(object: &K, type_: &str) -> Option<Condition> {
+pub fn condition<K: ConfigKind>(object: &K, type_: &str) -> Option<Condition> {
     conditions::find(&object.status()?.conditions, type_).cloned()
 }
 
-fn is_valid<K: ConfigKind>(object: &K) -> bool {
+pub fn is_valid<K: ConfigKind>(object: &K) -> bool {
     object.status().is_some_and(|status| {
         let judged = conditions::find(&status.conditions, types::VALID);
         conditions::is_true(&status.conditions, types::VALID)

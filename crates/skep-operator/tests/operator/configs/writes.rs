@@ -8,6 +8,7 @@ use skep_api::kinds::{
     MCPAuthzConfig, MCPExternalAuthConfig, MCPOIDCConfig, MCPServer, MCPTelemetryConfig, MCPToolConfig,
     MCPWebhookConfig,
 };
+use skep_api::names::field_managers;
 
 use super::{Example, caught_up, condition, for_every_kind, is_blocked, is_used_by, is_valid, server_of, start};
 use crate::cluster::Fixture;
@@ -19,6 +20,7 @@ trials![
     a_finalizer_added_in_between_survives,
     a_condition_added_in_between_survives,
     a_second_look_writes_nothing,
+    the_operator_signs_what_it_writes,
 ];
 
 const FOREIGN: &str = "example.com/foreign";
@@ -159,4 +161,17 @@ async fn a_second_look_writes_nothing(fixture: Fixture) {
     for_every_kind!(annotate, &fixture);
     let others: Vec<Sent> = record.writes().into_iter().filter(|sent| !sent.path.contains("/marker")).collect();
     assert!(others.is_empty(), "{others:#?}");
+}
+
+async fn the_operator_signs_what_it_writes(fixture: Fixture) {
+    let (_operator, _record) = start(&fixture).await;
+    fixture.create::<MCPOIDCConfig>("c", MCPOIDCConfig::good(1)).await;
+    let object = fixture.until::<MCPOIDCConfig>("c", "valid", is_valid).await;
+    let entries = object.metadata.managed_fields.unwrap_or_default();
+    let ours = entries.iter().filter(|entry| entry.manager.as_deref() == Some(field_managers::OPERATOR));
+    let mut places: Vec<Option<&str>> = ours.map(|entry| entry.subresource.as_deref()).collect();
+    places.sort_unstable();
+    assert_eq!(places, [None, Some("status")], "{entries:#?}");
+    let anybody = entries.iter().filter(|entry| entry.subresource.is_some()).count();
+    assert_eq!(anybody, 1, "nobody else has written the status: {entries:#?}");
 }

@@ -36,12 +36,16 @@ impl Random {
 pub(super) enum Fault {
     None,
     Delay(Duration),
-    /// It fails and was never there.
-    Refuse,
-    /// It meets a conflict and was never there.
-    Conflict,
+    /// It is refused and was never there.
+    Refuse(u16, &'static str),
+    /// The connection is lost, and it was never there.
+    Reset,
+    /// Nobody answers for a while, and it was never there.
+    Stall(Duration),
     /// It succeeds, but nobody learns of it.
     Lose,
+    /// It succeeds, but the answer ends after a while.
+    Cut(Duration),
     /// It never ends.
     Hang,
 }
@@ -52,6 +56,8 @@ pub struct Faults {
     random: Arc<Mutex<Option<Random>>>,
     /// How the path of a list ends that is never followed after it was read once.
     unwatched: Option<&'static str>,
+    /// A part of paths that cannot be reached while this is set.
+    unreachable: Arc<Mutex<Option<&'static str>>>,
 }
 
 impl Faults {
@@ -60,7 +66,7 @@ impl Faults {
     }
 
     pub fn seeded(seed: u64) -> Self {
-        Self { random: Arc::new(Mutex::new(Some(Random(seed)))), unwatched: None }
+        Self { random: Arc::new(Mutex::new(Some(Random(seed)))), ..Self::default() }
     }
 
     /// A watch that tells nothing.
@@ -72,19 +78,33 @@ impl Faults {
         *self.random.lock() = None;
     }
 
-    /// Half of the writes and some of the reads are spoilt; more reads would only wait for the next try of a watch.
+    /// From now on nothing whose path has this part can be reached.
+    pub fn cut_off(&self, part: &'static str) {
+        *self.unreachable.lock() = Some(part);
+    }
+
+    /// A quarter of the writes and a tenth of the reads are spoilt; more reads would only wait for the next try of a
+    /// watch.
     pub(super) fn next(&self, sent: &Sent) -> Fault {
         if sent.is_watch && self.unwatched.is_some_and(|end| sent.path.ends_with(end)) {
             return Fault::Hang;
         }
+        if self.unreachable.lock().is_some_and(|part| sent.path.contains(part)) {
+            return Fault::Reset;
+        }
         let mut random = self.random.lock();
         let Some(random) = random.as_mut() else { return Fault::None };
-        let delay = Duration::from_millis(u64::try_from(random.below(40)).unwrap());
-        match random.below(20) {
-            0 => Fault::Refuse,
-            1..=4 => Fault::Delay(delay),
-            5..=6 if sent.is_write() => Fault::Conflict,
-            7..=9 if sent.is_write() => Fault::Lose,
+        let mut up_to = |limit| Duration::from_millis(u64::try_from(random.below(limit)).unwrap());
+        let (short, long) = (up_to(40), up_to(400));
+        match random.below(40) {
+            0 => Fault::Refuse(500, "InternalError"),
+            1 => Fault::Refuse(503, "ServiceUnavailable"),
+            2 => Fault::Reset,
+            3 => Fault::Stall(long),
+            4..=9 => Fault::Delay(short),
+            10..=12 if sent.is_write() => Fault::Refuse(409, "Conflict"),
+            13..=15 if sent.is_write() => Fault::Lose,
+            10..=19 if sent.is_watch => Fault::Cut(long),
             _ => Fault::None,
         }
     }

@@ -6,42 +6,40 @@ mod record;
 pub use faults::{Faults, Random};
 pub use record::{Record, Sent};
 
+use std::io;
+
 use bytes::Bytes;
-use http::{Request, Response};
-use http_body_util::BodyExt as _;
+use futures::StreamExt as _;
+use http::{HeaderValue, Request, Response};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, BodyStream, Full, StreamBody};
 use kube::Client;
 use kube::client::Body;
+use skep_operator::metrics::Asked;
 use tower::BoxError;
 
+use crate::rights;
 use faults::Fault;
 
-/// A client that behaves as the given one, faults aside, and writes down what it is asked for.
-pub fn client(inner: Client, namespace: &str, faults: Faults) -> (Client, Record) {
+type Answer = Response<UnsyncBoxBody<Bytes, BoxError>>;
+
+/// A client that behaves as the given one would if it were `user`, faults aside, and writes down what it is asked for.
+pub fn client(inner: Client, user: &str, namespace: &str, faults: Faults) -> (Client, Record) {
     let record = Record::default();
     let remembered = record.clone();
-    let service = tower::service_fn(move |request: Request<Body>| {
+    let user = HeaderValue::from_str(user).unwrap();
+    let service = tower::service_fn(move |mut request: Request<Body>| {
         let (inner, record, faults) = (inner.clone(), remembered.clone(), faults.clone());
+        request.headers_mut().insert("impersonate-user", user.clone());
         async move {
+            let asked = Asked::of(&request);
             let (parts, body) = request.into_parts();
             let bytes: Bytes = body.collect().await?.to_bytes();
-            let sent = Sent::new(&parts, &bytes);
+            let sent = Sent::new(asked, &parts, &bytes);
             let fault = faults.next(&sent);
-            let number = record.note(sent).await;
-            let request = Request::from_parts(parts, Body::from(bytes));
-            let answer = match fault {
-                Fault::None => inner.send(request).await?,
-                Fault::Delay(time) => {
-                    tokio::time::sleep(time).await;
-                    inner.send(request).await?
-                }
-                Fault::Hang => std::future::pending().await,
-                Fault::Refuse => refusal(500, "InternalError"),
-                Fault::Conflict => refusal(409, "Conflict"),
-                Fault::Lose => {
-                    inner.send(request).await?;
-                    refusal(500, "InternalError")
-                }
-            };
+            let number = record.note(sent.clone()).await;
+            let answer = spoil(fault, &inner, Request::from_parts(parts, Body::from(bytes))).await?;
+            rights::note(&sent, answer.status());
             record.answered(number, answer.status().as_u16());
             Ok::<_, BoxError>(answer)
         }
@@ -49,10 +47,40 @@ pub fn client(inner: Client, namespace: &str, faults: Faults) -> (Client, Record
     (Client::new(service, namespace), record)
 }
 
-fn refusal(code: u16, reason: &str) -> Response<Body> {
+/// Sends a request, or does not, as the fault says.
+async fn spoil(fault: Fault, inner: &Client, request: Request<Body>) -> Result<Answer, BoxError> {
+    match fault {
+        Fault::None => send(inner, request).await,
+        Fault::Delay(time) => {
+            tokio::time::sleep(time).await;
+            send(inner, request).await
+        }
+        Fault::Hang => std::future::pending().await,
+        Fault::Stall(time) => {
+            tokio::time::sleep(time).await;
+            Err(io::Error::from(io::ErrorKind::TimedOut).into())
+        }
+        Fault::Reset => Err(io::Error::from(io::ErrorKind::ConnectionReset).into()),
+        Fault::Refuse(code, reason) => Ok(refusal(code, reason)),
+        Fault::Lose => {
+            send(inner, request).await?;
+            Err(io::Error::from(io::ErrorKind::ConnectionReset).into())
+        }
+        Fault::Cut(time) => Ok(send(inner, request).await?.map(|body| {
+            let frames = BodyStream::new(body).take_until(tokio::time::sleep(time));
+            StreamBody::new(frames).boxed_unsync()
+        })),
+    }
+}
+
+async fn send(inner: &Client, request: Request<Body>) -> Result<Answer, BoxError> {
+    Ok(inner.send(request).await?.map(|body| body.map_err(BoxError::from).boxed_unsync()))
+}
+
+fn refusal(code: u16, reason: &str) -> Answer {
     let status = serde_json::json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code,
         "reason": reason, "message": "spoilt by the test"});
-    let mut response = Response::new(Body::from(status.to_string().into_bytes()));
+    let mut response = Response::new(Full::from(status.to_string()).map_err(|never| match never {}).boxed_unsync());
     *response.status_mut() = http::StatusCode::from_u16(code).unwrap();
     response
 }

@@ -1,21 +1,26 @@
 //! What was sent, and what came of it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http::Method;
 use http::request::Parts;
 use parking_lot::Mutex;
 use serde_json::Value;
+use skep_operator::metrics::Asked;
 use tokio::sync::oneshot;
 
 /// One request.
 #[derive(Clone, Debug)]
 pub struct Sent {
+    /// What it asks for, in the words of roles.
+    pub asked: Asked,
     pub method: Method,
     pub path: String,
     pub content_type: String,
     pub is_watch: bool,
+    pub at: Instant,
     /// Null when there was no body.
     pub body: Value,
     /// The answer, once it has come.
@@ -23,13 +28,15 @@ pub struct Sent {
 }
 
 impl Sent {
-    pub(super) fn new(parts: &Parts, body: &[u8]) -> Self {
+    pub(super) fn new(asked: Asked, parts: &Parts, body: &[u8]) -> Self {
         let content_type = parts.headers.get("content-type").and_then(|value| value.to_str().ok());
         Self {
+            asked,
             method: parts.method.clone(),
             path: parts.uri.path().to_owned(),
             content_type: content_type.unwrap_or_default().to_owned(),
             is_watch: parts.uri.query().is_some_and(|query| query.contains("watch=")),
+            at: Instant::now(),
             body: if body.is_empty() { Value::Null } else { serde_json::from_slice(body).unwrap() },
             code: None,
         }
@@ -73,6 +80,15 @@ impl Record {
     pub fn writes(&self) -> Vec<Sent> {
         let sent = self.sent.lock();
         sent.iter().filter(|sent| sent.is_write() && !sent.path.contains("/events")).cloned().collect()
+    }
+
+    /// How often each verb was used so far.
+    pub fn verbs(&self) -> BTreeMap<&'static str, usize> {
+        let mut verbs = BTreeMap::new();
+        for sent in self.sent.lock().iter() {
+            *verbs.entry(sent.asked.verb).or_default() += 1;
+        }
+        verbs
     }
 
     /// The writes to paths that end like this.

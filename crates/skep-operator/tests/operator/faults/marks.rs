@@ -1,0 +1,149 @@
+//! What others write onto the operator's objects and children, and must find there again.
+
+use kube::ResourceExt as _;
+use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams};
+use serde_json::{Value, json};
+
+use super::changes::forgive;
+use crate::cluster::{Fixture, child_kinds, is_ours, own_kinds};
+use crate::wire::Random;
+
+/// The name of every word, finalizer, condition and container of others.
+pub const FOREIGN: &str = "foreign";
+/// The finalizer of others; it has to have a domain.
+pub const FINALIZER: &str = "example.com/foreign";
+
+/// Something that somebody else has written onto an object.
+#[derive(Clone, Debug)]
+pub struct Mark {
+    resource: ApiResource,
+    name: String,
+    uid: Option<String>,
+    what: What,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum What {
+    Words,
+    Finalizer,
+    Condition,
+    Container,
+}
+
+impl What {
+    fn is_on(self, object: &Value) -> bool {
+        let has =
+            |list: &Value, wanted: &dyn Fn(&Value) -> bool| list.as_array().is_some_and(|all| all.iter().any(wanted));
+        match self {
+            Self::Words => ["labels", "annotations"].iter().all(|kind| object["metadata"][kind][FOREIGN] == "yes"),
+            Self::Finalizer => has(&object["metadata"]["finalizers"], &|found| found == FINALIZER),
+            Self::Condition => has(&object["status"]["conditions"], &|found| found["type"] == FOREIGN),
+            Self::Container => {
+                has(&object["spec"]["template"]["spec"]["containers"], &|found| found["name"] == FOREIGN)
+            }
+        }
+    }
+}
+
+/// Writes something onto an object or a child, if there is one.
+pub async fn mark_something(fixture: &Fixture, random: &mut Random) -> Option<Mark> {
+    let own = own_kinds();
+    let is_own = random.below(2) == 0;
+    let resource = if is_own { own[random.below(own.len())].clone() } else { child_kinds()[random.below(7)].clone() };
+    let found = fixture.objects(&resource).list(&ListParams::default()).await.unwrap();
+    let candidates: Vec<&DynamicObject> = found.items.iter().filter(|object| is_own || is_ours(object)).collect();
+    if candidates.is_empty() {
+        return None;
+    }
+    let name = candidates[random.below(candidates.len())].name_any();
+    let what = match resource.kind.as_str() {
+        "Deployment" => random.pick(&[What::Words, What::Container]),
+        _ if is_own => random.pick(&[What::Words, What::Finalizer, What::Condition]),
+        _ => What::Words,
+    };
+    let uid = write(fixture, &resource, &name, what).await?.uid();
+    Some(Mark { resource, name, uid, what })
+}
+
+async fn write(fixture: &Fixture, resource: &ApiResource, name: &str, what: What) -> Option<DynamicObject> {
+    let api = fixture.objects(resource);
+    let params = PatchParams { field_manager: Some("somebody-else".to_owned()), ..PatchParams::default() };
+    loop {
+        let object = api.get_opt(name).await.unwrap()?;
+        let document = json!(object);
+        let version = json!({"resourceVersion": object.resource_version()});
+        let written = match what {
+            What::Words => {
+                let words = json!({"labels": {FOREIGN: "yes"}, "annotations": {FOREIGN: "yes"}});
+                api.patch(name, &params, &Patch::Merge(&json!({"metadata": words}))).await
+            }
+            // Of an object that is being deleted a finalizer can be taken, not added.
+            What::Finalizer if object.metadata.deletion_timestamp.is_some() => return None,
+            What::Finalizer => {
+                let mut metadata = version;
+                metadata["finalizers"] = with(&document["metadata"]["finalizers"], json!(FINALIZER));
+                api.patch(name, &params, &Patch::Merge(&json!({"metadata": metadata}))).await
+            }
+            What::Condition => {
+                let condition = json!({"type": FOREIGN, "status": "True", "reason": "Because", "message": "m",
+                    "lastTransitionTime": "2026-01-01T00:00:00Z"});
+                let conditions = with(&document["status"]["conditions"], condition);
+                let patch = json!({"metadata": version, "status": {"conditions": conditions}});
+                api.patch_status(name, &params, &Patch::Merge(&patch)).await
+            }
+            What::Container => {
+                let containers = json!([{"name": FOREIGN, "image": "mesh"}]);
+                let patch = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"uid": object.uid()},
+                    "spec": {"template": {"spec": {"containers": containers}}}});
+                api.patch(name, &PatchParams::apply("mesh").force(), &Patch::Apply(&patch)).await
+            }
+        };
+        if let Some(written) = forgive(written) {
+            return Some(written);
+        }
+    }
+}
+
+/// A list with one more item, unless it has it.
+fn with(list: &Value, item: Value) -> Value {
+    let mut items = list.as_array().cloned().unwrap_or_default();
+    if !items.contains(&item) {
+        items.push(item);
+    }
+    Value::Array(items)
+}
+
+/// Fails when an object still exists and has lost what somebody else wrote onto it.
+pub async fn assert_kept(fixture: &Fixture, marks: &[Mark], seed: u64) {
+    for mark in marks {
+        let found = fixture.objects(&mark.resource).get_opt(&mark.name).await.unwrap();
+        let Some(found) = found.filter(|found| found.uid() == mark.uid) else { continue };
+        let (kind, name, what) = (&mark.resource.kind, &mark.name, mark.what);
+        // Whoever put a finalizer there takes it away in the end.
+        let is_let_go = matches!(what, What::Finalizer) && found.metadata.deletion_timestamp.is_some();
+        assert!(
+            is_let_go || what.is_on(&json!(found)),
+            "seed {seed}: {kind} {name} has lost {what:?} of others: {found:#?}"
+        );
+    }
+}
+
+/// Takes the finalizers of others off objects that are to go.
+pub async fn let_go(fixture: &Fixture) {
+    for resource in own_kinds() {
+        let api = fixture.objects(&resource);
+        for listed in api.list(&ListParams::default()).await.unwrap() {
+            loop {
+                let Some(object) = api.get_opt(&listed.name_any()).await.unwrap() else { break };
+                if object.metadata.deletion_timestamp.is_none() || !object.finalizers().contains(&FINALIZER.to_owned())
+                {
+                    break;
+                }
+                let others: Vec<&String> = object.finalizers().iter().filter(|found| *found != FINALIZER).collect();
+                let metadata = json!({"resourceVersion": object.resource_version(), "finalizers": others});
+                let patch = json!({"metadata": metadata});
+                forgive(api.patch(&object.name_any(), &PatchParams::default(), &Patch::Merge(&patch)).await);
+            }
+        }
+    }
+}
