@@ -2,6 +2,7 @@
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Service, ServiceAccount};
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use serde_json::{Value, json};
 use skep_api::conditions::{self, ConditionStatus};
 use skep_api::kinds::mcp_remote_proxy::MCPRemoteProxyPhase;
@@ -16,6 +17,7 @@ trials![
     a_pod_template_is_merged_and_rests,
     tools_reach_the_configuration,
     two_kinds_of_one_name_do_not_fight,
+    an_account_of_the_user_replaces_ours,
 ];
 
 fn condition(proxy: &MCPRemoteProxy, type_: &str) -> Option<(ConditionStatus, String, String)> {
@@ -166,4 +168,21 @@ async fn two_kinds_of_one_name_do_not_fight(fixture: Fixture) {
     assert_eq!(owner(&fixture.child::<Deployment>("n").await), "MCPServer");
     assert_eq!(owner(&fixture.child::<ConfigMap>("n-runconfig").await), "MCPServer");
     fixture.quiet(&record).await;
+}
+
+async fn an_account_of_the_user_replaces_ours(fixture: Fixture) {
+    let (_operator, _record) = fixture.operator().await;
+    fixture.create::<MCPRemoteProxy>("p", json!({"remoteUrl": "https://mcp.example.com"})).await;
+    fixture.until::<MCPRemoteProxy>("p", "settled", is_settled).await;
+    let ours = "p-remote-proxy-runner";
+    // Named in the spec it stays, although nobody would make it now.
+    fixture.merge::<MCPRemoteProxy>("p", json!({"spec": {"serviceAccount": ours}})).await;
+    fixture.until::<MCPRemoteProxy>("p", "settled", is_settled).await;
+    fixture.child::<ServiceAccount>(ours).await;
+    fixture.merge::<MCPRemoteProxy>("p", json!({"spec": {"serviceAccount": "theirs"}})).await;
+    fixture.until_child_gone::<ServiceAccount>(ours).await;
+    fixture.until_child_gone::<Role>(ours).await;
+    fixture.until_child_gone::<RoleBinding>(ours).await;
+    let deployment = fixture.child::<Deployment>("p").await;
+    assert_eq!(deployment["spec"]["template"]["spec"]["serviceAccountName"], "theirs");
 }

@@ -163,8 +163,9 @@ fn built(kind: &str, child: &DynamicObject, checksums: &[String]) -> Value {
     let template = &mut document["spec"]["template"];
     if template.is_object() {
         template["metadata"]["annotations"] = words(&template["metadata"]["annotations"]);
-        let containers = template["spec"]["containers"].as_array_mut();
-        containers.into_iter().for_each(|all| all.retain(|container| container["name"] != FOREIGN));
+        if let Some(containers) = template["spec"]["containers"].as_array_mut() {
+            containers.retain(|container| container["name"] != FOREIGN);
+        }
     }
     undecide(&mut document);
     let text = checksums.iter().fold(document.to_string(), |text, checksum| text.replace(checksum, CHECKSUM));

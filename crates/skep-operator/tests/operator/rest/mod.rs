@@ -21,9 +21,9 @@ use crate::cluster::{Fixture, Kind, child_kinds, is_ours, own_kinds, passes};
 use crate::wire::{Faults, Record};
 
 /// How many MCPServers and MCPRemoteProxies there are, in the long form and in the short one: each option alone at least.
-const WORKLOADS: ((usize, usize), (usize, usize)) = ((200, 100), (40, 30));
-/// A server whose backend has never come is looked at every ten seconds: so often in ten minutes, and in two.
-const ROUNDS: (usize, usize) = (60, 12);
+const WORKLOADS: ((usize, usize), (usize, usize)) = ((200, 100), (30, 28));
+/// A server whose backend has never come is looked at every ten seconds: so often in ten minutes, and in one.
+const ROUNDS: (usize, usize) = (60, 6);
 
 pub fn trials(kind: Kind) -> Vec<Trial> {
     vec![crate::trial(kind, "rest::looking_again_writes_nothing", looking_again_writes_nothing)]
