@@ -20,7 +20,7 @@ use libtest_mimic::{Arguments, Trial};
 use crate::cluster::{Fixture, Kind};
 
 /// Longer than any of this takes on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(5);
+const PATIENCE: Duration = Duration::from_mins(10);
 /// The same for the long forms of tests.
 const SOAK_PATIENCE: Duration = Duration::from_mins(30);
 
