@@ -58,10 +58,12 @@ async fn our_controllers_bring_built_in_objects_to_life() {
         endpoints::endpoints_follow_readiness,
         garbage::the_three_cascades,
         garbage::dependents_of_custom_resources_go_with_them,
+        garbage::stolen_uids_do_no_harm,
         namespaces::a_namespace_goes_when_the_last_finalizer_does,
         namespaces::every_namespace_gets_an_account_and_a_certificate,
         nodes_and_volumes::a_claim_gets_a_folder_and_gives_it_back,
         nodes_and_volumes::pods_wait_for_a_node_that_fits,
+        nodes_and_volumes::pods_wait_for_room,
     ];
 
     // At rest nothing is written.
@@ -99,8 +101,10 @@ async fn the_controllers_of_kubernetes_do_the_same() {
         endpoints::endpoints_follow_readiness,
         garbage::the_three_cascades,
         garbage::dependents_of_custom_resources_go_with_them,
+        garbage::stolen_uids_do_no_harm,
         namespaces::a_namespace_goes_when_the_last_finalizer_does,
         namespaces::every_namespace_gets_an_account_and_a_certificate,
         nodes_and_volumes::pods_wait_for_a_node_that_fits,
+        nodes_and_volumes::pods_wait_for_room,
     ];
 }

@@ -10,6 +10,34 @@ use super::decide::{FOREGROUND, ORPHAN};
 /// Owners that are known to be gone; the oldest are forgotten, and asked for again when they matter.
 const REMEMBERED: usize = 10_000;
 
+/// Whom a reference means. The UID alone is not enough: whoever writes a reference may put the UID of a stranger into it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Identity {
+    group: String,
+    kind: String,
+    /// Empty for kinds without namespaces.
+    namespace: String,
+    name: String,
+    uid: String,
+}
+
+impl Identity {
+    /// The owner that a reference names, if it is in this namespace.
+    pub(super) fn of(reference: &OwnerReference, namespace: &str) -> Self {
+        Self {
+            group: group_of(reference).to_owned(),
+            kind: reference.kind.clone(),
+            namespace: namespace.to_owned(),
+            name: reference.name.clone(),
+            uid: reference.uid.clone(),
+        }
+    }
+}
+
+pub(super) fn group_of(reference: &OwnerReference) -> &str {
+    reference.api_version.split_once('/').map_or("", |(group, _)| group)
+}
+
 /// An object, reduced to what garbage collection needs.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Node {
@@ -54,8 +82,18 @@ impl Node {
 
     /// Whether a reference means this very object: owners live in the namespace of their dependents, or in none.
     pub(super) fn is_meant_by(&self, reference: &OwnerReference, dependent: &Node) -> bool {
-        let reachable = !self.namespaced || self.namespace == dependent.namespace;
-        reachable && self.name == reference.name && self.api.kind == reference.kind
+        let namespace = if self.namespaced { &dependent.namespace } else { "" };
+        self.identity() == Identity::of(reference, namespace)
+    }
+
+    fn identity(&self) -> Identity {
+        Identity {
+            group: self.api.group.clone(),
+            kind: self.api.kind.clone(),
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+            uid: self.uid.clone(),
+        }
     }
 }
 
@@ -63,8 +101,8 @@ impl Node {
 pub(super) struct Graph {
     nodes: HashMap<String, Node>,
     dependents: HashMap<String, BTreeSet<String>>,
-    gone: HashSet<String>,
-    gone_order: VecDeque<String>,
+    gone: HashSet<Identity>,
+    gone_order: VecDeque<Identity>,
 }
 
 impl Graph {
@@ -72,12 +110,18 @@ impl Graph {
         self.nodes.get(uid)
     }
 
-    pub(super) fn is_gone(&self, uid: &str) -> bool {
-        self.gone.contains(uid)
+    /// Whether the owner that a dependent names is known to be gone, from its namespace or from outside of all.
+    pub(super) fn is_gone(&self, reference: &OwnerReference, dependent: &Node) -> bool {
+        [dependent.namespace.as_str(), ""].iter().any(|place| self.gone.contains(&Identity::of(reference, place)))
     }
 
+    /// The objects whose references mean this one.
     pub(super) fn dependents(&self, uid: &str) -> Vec<&Node> {
-        self.dependents.get(uid).into_iter().flatten().filter_map(|dependent| self.nodes.get(dependent)).collect()
+        let Some(owner) = self.nodes.get(uid) else { return Vec::new() };
+        let candidates =
+            self.dependents.get(uid).into_iter().flatten().filter_map(|dependent| self.nodes.get(dependent));
+        let means = |dependent: &&Node| dependent.owners.iter().any(|known| owner.is_meant_by(known, dependent));
+        candidates.filter(means).collect()
     }
 
     /// An object appeared or changed. Returns the UIDs that need a decision.
@@ -110,9 +154,9 @@ impl Graph {
     /// An object is gone. Returns the UIDs that need a decision.
     pub(super) fn forget(&mut self, uid: &str) -> Vec<String> {
         let Some(node) = self.nodes.remove(uid) else { return Vec::new() };
+        self.remember_gone(node.identity());
         let owners: Vec<String> = node.owners.into_iter().map(|owner| owner.uid).collect();
         self.unlink(uid, &owners);
-        self.remember_gone(uid.to_owned());
         let mut affected: Vec<String> = self.dependents.get(uid).into_iter().flatten().cloned().collect();
         affected.extend(self.waiting_among(&owners));
         affected
@@ -126,9 +170,9 @@ impl Graph {
         }
     }
 
-    pub(super) fn remember_gone(&mut self, uid: String) {
-        if self.gone.insert(uid.clone()) {
-            self.gone_order.push_back(uid);
+    pub(super) fn remember_gone(&mut self, owner: Identity) {
+        if self.gone.insert(owner.clone()) {
+            self.gone_order.push_back(owner);
         }
         while self.gone_order.len() > REMEMBERED {
             if let Some(oldest) = self.gone_order.pop_front() {
@@ -187,7 +231,29 @@ mod tests {
         graph.observe(node("owner", &[], &[], false));
         graph.observe(node("child", &["owner"], &[], false));
         assert_eq!(graph.forget("owner"), ["child"]);
-        assert!(graph.is_gone("owner"));
+        let child = graph.get("child").unwrap();
+        assert!(graph.is_gone(&child.owners[0], child));
+    }
+
+    #[test]
+    fn a_reference_that_means_nobody_says_nothing_about_the_bearer_of_its_uid() {
+        let mut graph = Graph::default();
+        graph.observe(node("owner", &[], &[], false));
+        graph.observe(node("child", &["owner"], &[], false));
+        let mut elsewhere = node("elsewhere", &["owner"], &[], false);
+        elsewhere.namespace = "other".to_owned();
+        let mut misnamed = node("misnamed", &["owner"], &[], false);
+        misnamed.owners[0].name = "somebody".to_owned();
+        let mut of_another_group = node("of-another-group", &["owner"], &[], false);
+        of_another_group.owners[0].api_version = "test.skep.dev/v1".to_owned();
+        for stranger in [elsewhere, misnamed, of_another_group] {
+            graph.observe(stranger.clone());
+            graph.remember_gone(Identity::of(&stranger.owners[0], &stranger.namespace));
+            assert!(graph.is_gone(&stranger.owners[0], &stranger), "{}", stranger.name);
+        }
+        let child = graph.get("child").unwrap();
+        assert!(!graph.is_gone(&child.owners[0], child));
+        assert_eq!(graph.dependents("owner"), [child], "strangers do not hold up the owner");
     }
 
     #[test]

@@ -23,7 +23,7 @@ use super::cluster::Cluster;
 use super::discovery::Resource;
 use super::error::{ControllerError, found};
 use decide::{Action, FOREGROUND, ORPHAN, Owner, Policy, decide};
-use graph::{Graph, Node};
+use graph::{Graph, Identity, Node, group_of};
 
 const SOURCE: &str = "garbage-collector";
 const CONCURRENCY: usize = 8;
@@ -93,15 +93,14 @@ impl Controller {
     async fn owner(&self, node: &Node, reference: &OwnerReference) -> Result<Owner, ControllerError> {
         {
             let graph = self.shared.graph.lock();
-            if graph.is_gone(&reference.uid) {
+            if graph.is_gone(reference, node) {
                 return Ok(Owner::Absent);
             }
             if let Some(owner) = graph.get(&reference.uid).filter(|owner| owner.is_meant_by(reference, node)) {
                 return Ok(if owner.is_foreground() { Owner::Waiting } else { Owner::Present });
             }
         }
-        let group = reference.api_version.split_once('/').map_or("", |(group, _)| group);
-        let kind = (group.to_owned(), reference.kind.clone());
+        let kind = (group_of(reference).to_owned(), reference.kind.clone());
         let known = self.shared.resources.lock().get(&kind).cloned();
         let Some(resource) = known else {
             // A kind that is not served now may be served later; until then its objects count as there.
@@ -116,7 +115,8 @@ impl Controller {
         if live.is_some_and(|live| live.metadata.uid.as_deref() == Some(reference.uid.as_str())) {
             return Ok(Owner::Unseen);
         }
-        self.shared.graph.lock().remember_gone(reference.uid.clone());
+        let namespace = if resource.namespaced { &node.namespace } else { "" };
+        self.shared.graph.lock().remember_gone(Identity::of(reference, namespace));
         Ok(Owner::Absent)
     }
 

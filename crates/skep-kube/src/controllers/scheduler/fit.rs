@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{Node, NodeSelectorRequirement, NodeSelectorTerm, Pod, Taint, Toleration};
 use serde_json::{Value, json};
 
-use super::super::quantity;
+use super::room::{self, Lack, Taken};
 
 /// Why a node does not take a pod, in the scheduler's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,18 +14,23 @@ pub(super) enum Refusal {
     Unschedulable,
     Affinity,
     Taint { key: String, value: String },
-    TooManyPods,
+    Full(Lack),
 }
 
 impl Refusal {
-    pub(super) fn message(&self) -> String {
-        match self {
+    pub(super) fn messages(&self) -> Vec<String> {
+        vec![match self {
             Self::NotReady => "node(s) were not ready".to_owned(),
             Self::Unschedulable => "node(s) were unschedulable".to_owned(),
             Self::Affinity => "node(s) didn't match Pod's node affinity/selector".to_owned(),
             Self::Taint { key, value } => format!("node(s) had untolerated taint(s) {{{key}: {value}}}"),
-            Self::TooManyPods => "Too many pods".to_owned(),
-        }
+            Self::Full(lack) => return lack.of.clone(),
+        }]
+    }
+
+    /// Whether the pod would be refused even if all others went.
+    pub(super) fn is_hopeless(&self) -> bool {
+        !matches!(self, Self::Full(Lack { is_hopeless: false, .. }))
     }
 }
 
@@ -42,7 +47,7 @@ fn is_ready(node: &Node) -> bool {
 }
 
 /// Checks in the order in which the reasons are told.
-pub(super) fn check(pod: &Pod, node: &Node, pods_there: usize) -> Result<(), Refusal> {
+pub(super) fn check(pod: &Pod, node: &Node, taken: &Taken) -> Result<(), Refusal> {
     let spec = node.spec.clone().unwrap_or_default();
     let tolerations = pod.spec.as_ref().and_then(|spec| spec.tolerations.clone()).unwrap_or_default();
     let cordoned = spec.unschedulable == Some(true);
@@ -65,12 +70,7 @@ pub(super) fn check(pod: &Pod, node: &Node, pods_there: usize) -> Result<(), Ref
     if !is_ready(node) {
         return Err(Refusal::NotReady);
     }
-    let room = node.status.as_ref().and_then(|status| status.allocatable.as_ref()?.get("pods"));
-    // A node that does not say how many pods it takes takes any number.
-    if room.is_some_and(|room| pods_there as u64 >= quantity::bytes(Some(room))) {
-        return Err(Refusal::TooManyPods);
-    }
-    Ok(())
+    room::lack(pod, node, taken).map_or(Ok(()), |lack| Err(Refusal::Full(lack)))
 }
 
 fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
@@ -158,9 +158,10 @@ mod tests {
         let taint = json!({"spec": {"taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}]}});
         let untolerated = Err(Refusal::Taint { key: "k".into(), value: "v".into() });
         let cordoned = json!({"spec": {"unschedulable": true}});
+        let full = Lack { of: vec!["Too many pods".into()], is_hopeless: false };
         let table = [
             (json!({}), json!({}), 0, Ok(())),
-            (json!({}), json!({}), 2, Err(Refusal::TooManyPods)),
+            (json!({}), json!({}), 2, Err(Refusal::Full(full))),
             (json!({}), json!({"status": {"conditions": null}}), 0, Err(Refusal::NotReady)),
             (json!({}), cordoned.clone(), 0, Err(Refusal::Unschedulable)),
             (json!({"tolerations": [{"operator": "Exists"}]}), cordoned, 0, Ok(())),
@@ -182,7 +183,9 @@ mod tests {
             (json!({}), json!({"spec": {"taints": [{"key": "k", "effect": "PreferNoSchedule"}]}}), 0, Ok(())),
         ];
         for (spec, overlay, there, expected) in table {
-            assert_eq!(check(&pod(spec.clone()), &node(overlay.clone()), there), expected, "{spec} {overlay}");
+            let mut taken = Taken::default();
+            (0..there).for_each(|_| taken.add(&pod(json!({}))));
+            assert_eq!(check(&pod(spec.clone()), &node(overlay.clone()), &taken), expected, "{spec} {overlay}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Gives pods to the node. There is one node, or a few; nothing is balanced, nobody is preempted.
 
 mod fit;
+mod room;
 mod unschedulable;
 
 use std::collections::HashMap;
@@ -12,16 +13,18 @@ use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 use kube::api::PostParams;
 use serde_json::Value;
-use skep_control::{Key, Next, Queue, work};
+use skep_control::{Change, Key, Next, Queue, work};
 
 use super::cluster::Cluster;
 use super::error::{ControllerError, found};
 use super::events::{Note, Recorder, Severity};
 use super::objects::Objects;
 use super::pods;
+use room::Taken;
 
 const SOURCE: &str = "default-scheduler";
-const CONCURRENCY: usize = 4;
+/// One behind the other: each choice must see what the one before it has taken.
+const CONCURRENCY: usize = 1;
 
 pub(super) struct Controller {
     pods: Objects<Pod>,
@@ -43,10 +46,13 @@ impl Controller {
                 wake.add(Key::of(pod.as_ref()));
             }
         };
-        let wake = queue.clone();
-        pods.cache().on_change(move |pod| {
-            if is_waiting(pod) {
+        let (wake, wake_others) = (queue.clone(), wake_waiting.clone());
+        pods.cache().on_transition(move |change| {
+            if let Some(pod) = change.after().filter(|pod| is_waiting(pod)) {
                 wake.add(Key::of(pod));
+            }
+            if makes_room(change) {
+                wake_others();
             }
         });
         let seen: parking_lot::Mutex<HashMap<String, Value>> = parking_lot::Mutex::default();
@@ -73,22 +79,22 @@ impl Controller {
         let Some(pod) = self.pods.get(&key).filter(|pod| is_waiting(pod)) else { return Ok(Next::Rest) };
         let nodes = self.nodes.cache().all();
         let claims = self.claims.in_namespace(&key.namespace);
-        match unschedulable::choose(&pod, &nodes, &claims, &self.crowd()) {
+        match unschedulable::choose(&pod, &nodes, &claims, &self.taken()) {
             Ok(node) => self.bind(&pod, &node).await?,
             Err(message) => self.refuse(&pod, message).await?,
         }
         Ok(Next::Rest)
     }
 
-    /// How many pods each node has.
-    fn crowd(&self) -> HashMap<String, usize> {
-        let mut crowd = HashMap::new();
-        for pod in self.pods.cache().all().iter().filter(|pod| !pods::is_finished(pod)) {
-            if let Some(node) = pod.spec.as_ref().and_then(|spec| spec.node_name.clone()) {
-                *crowd.entry(node).or_default() += 1;
+    /// What the pods of each node have taken.
+    fn taken(&self) -> HashMap<String, Taken> {
+        let mut taken: HashMap<String, Taken> = HashMap::new();
+        for pod in self.pods.cache().all() {
+            if let Some(node) = place(&pod) {
+                taken.entry(node.to_owned()).or_default().add(&pod);
             }
         }
-        crowd
+        taken
     }
 
     async fn bind(&self, pod: &Pod, node: &str) -> Result<(), ControllerError> {
@@ -114,6 +120,9 @@ impl Controller {
             let message = format!("Successfully assigned {namespace}/{name} to {node}");
             self.tell(pod, Severity::Normal, "Scheduled", "Binding", message);
         }
+        if let Some(bound) = self.pods.live(&Key::of(pod)).await? {
+            self.pods.cache().until_seen(&bound).await;
+        }
         Ok(())
     }
 
@@ -136,6 +145,16 @@ fn is_waiting(pod: &Pod) -> bool {
     let ours = matches!(spec.scheduler_name.as_deref(), None | Some("" | SOURCE));
     let unbound = spec.node_name.as_deref().unwrap_or_default().is_empty();
     ours && unbound && !gated && pods::is_active(pod)
+}
+
+/// The node on which a pod takes room.
+fn place(pod: &Pod) -> Option<&str> {
+    let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or_default();
+    (!node.is_empty() && !pods::is_finished(pod)).then_some(node)
+}
+
+fn makes_room(change: &Change<'_, Pod>) -> bool {
+    change.before.and_then(place).is_some() && change.after().and_then(place).is_none()
 }
 
 /// The pod with the condition that says why it waits, unless it says so already.
@@ -182,6 +201,28 @@ mod tests {
         ];
         for (spec, expected) in table {
             assert_eq!(is_waiting(&pod(&spec)), expected, "{spec}");
+        }
+    }
+
+    #[test]
+    fn a_pod_that_ends_or_goes_makes_room() {
+        let waiting = pod(&json!({"containers": []}));
+        let there = pod(&json!({"containers": [], "nodeName": "n"}));
+        let mut finished = there.clone();
+        finished.status.get_or_insert_default().phase = Some("Succeeded".to_owned());
+        let table = [
+            (Some(&there), Some(&there), true, true),
+            (Some(&there), None, true, true),
+            (Some(&there), Some(&finished), false, true),
+            (Some(&there), Some(&there), false, false),
+            (Some(&waiting), Some(&there), false, false),
+            (Some(&waiting), Some(&waiting), true, false),
+            (Some(&finished), Some(&finished), true, false),
+            (None, Some(&there), false, false),
+        ];
+        for (before, now, gone, expected) in table {
+            let change = Change { before, now, gone };
+            assert_eq!(makes_room(&change), expected, "{change:?}");
         }
     }
 

@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Node, PersistentVolumeClaim, Pod};
 
-use super::fit::{Refusal, check};
+use super::fit::check;
+use super::room::Taken;
 
 /// The name of a node for the pod: the one with the fewest pods.
 pub(super) fn choose(
     pod: &Pod,
     nodes: &[Arc<Node>],
     claims: &[Arc<PersistentVolumeClaim>],
-    crowd: &HashMap<String, usize>,
+    taken: &HashMap<String, Taken>,
 ) -> Result<String, String> {
     if nodes.is_empty() {
         return Err("no nodes available to schedule pods".to_owned());
@@ -24,14 +25,17 @@ pub(super) fn choose(
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
     let mut hopeless = 0;
     let mut fitting = Vec::new();
+    let nothing = Taken::default();
     for node in nodes {
         let name = node.metadata.name.clone().unwrap_or_default();
-        let there = crowd.get(&name).copied().unwrap_or(0);
+        let there = taken.get(&name).unwrap_or(&nothing);
         match check(pod, node, there) {
-            Ok(()) => fitting.push((there, name)),
+            Ok(()) => fitting.push((there.pods, name)),
             Err(refusal) => {
-                hopeless += usize::from(refusal != Refusal::TooManyPods);
-                *reasons.entry(refusal.message()).or_default() += 1;
+                hopeless += usize::from(refusal.is_hopeless());
+                for reason in refusal.messages() {
+                    *reasons.entry(reason).or_default() += 1;
+                }
             }
         }
     }
@@ -90,7 +94,9 @@ mod tests {
         let claims: Vec<PersistentVolumeClaim> = serde_json::from_value(claims.clone()).unwrap();
         let nodes: Vec<_> = nodes.into_iter().map(Arc::new).collect();
         let claims: Vec<_> = claims.into_iter().map(Arc::new).collect();
-        choose(&pod, &nodes, &claims, &HashMap::from([("a".to_owned(), 3)]))
+        let mut taken = Taken::default();
+        (0..3).for_each(|_| taken.add(&Pod::default()));
+        choose(&pod, &nodes, &claims, &HashMap::from([("a".to_owned(), taken)]))
     }
 
     #[test]
@@ -120,6 +126,13 @@ mod tests {
                 sentence("pod has unbound immediate PersistentVolumeClaims"),
             ),
             (with_claim, one, json!([{"metadata": {"name": "c"}, "status": {"phase": "Bound"}}]), Ok("a".to_owned())),
+            (
+                json!({"containers": [{"name": "c", "resources": {"requests": {"cpu": "3"}}}]}),
+                json!([{"metadata": {"name": "a"}, "status": {"conditions": ready["conditions"],
+                    "allocatable": {"cpu": "2", "pods": "3"}}}]),
+                json!([]),
+                sentence("1 Insufficient cpu, 1 Too many pods"),
+            ),
         ];
         for (spec, nodes, claims, expected) in table {
             assert_eq!(choice(spec.clone(), &nodes, &claims), expected, "{spec}");
