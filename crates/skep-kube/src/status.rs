@@ -45,6 +45,8 @@ pub struct ApiError {
     pub name: Option<String>,
     pub causes: Vec<Cause>,
     pub retry_after_seconds: Option<u32>,
+    /// How to go on with a list all the same.
+    pub continue_: Option<String>,
 }
 
 /// One of several reasons, usually about one field.
@@ -67,6 +69,7 @@ impl ApiError {
             name: None,
             causes: Vec::new(),
             retry_after_seconds: None,
+            continue_: None,
         }
     }
 
@@ -96,6 +99,15 @@ impl ApiError {
 
     pub fn already_exists(resource: &ResourceName, name: &str) -> Self {
         Self::new(Reason::AlreadyExists, format!("{resource} {name:?} already exists")).about(resource, name)
+    }
+
+    /// As [`Self::already_exists`], for an object that left its name to the server.
+    pub fn no_unique_name(resource: &ResourceName, name: &str) -> Self {
+        let why = "the server was not able to generate a unique name for the object";
+        let message = format!("{resource} {name:?} already exists, {why}");
+        let mut error = Self::new(Reason::AlreadyExists, message).about(resource, name);
+        error.retry_after_seconds = Some(1);
+        error
     }
 
     pub fn conflict(resource: &ResourceName, name: &str, why: &str) -> Self {
@@ -163,6 +175,9 @@ impl ApiError {
         });
         if self.reason != Reason::Unknown {
             status["reason"] = self.reason.name().into();
+        }
+        if let Some(token) = &self.continue_ {
+            status["metadata"]["continue"] = token.as_str().into();
         }
         if let Some(details) = self.details() {
             status["details"] = details;

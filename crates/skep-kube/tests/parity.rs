@@ -1,7 +1,8 @@
 //! The parity suite on our server: its answers are those that the real server gave.
 //!
-//! `tests/parity-not-yet.txt` lists the scenarios that do not agree yet. The test fails when one that is not listed
-//! differs, and also when one that is listed agrees, so that the list can only shrink.
+//! `tests/parity-not-yet.txt` lists the scenarios that do not agree yet, `known-differences.yaml` the places that stay
+//! different. The test fails when something that is not listed differs, and also when something that is listed agrees,
+//! so that the lists can only shrink.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -9,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use skep_conformance::kube::{
-    Caller, ClientServer, callers, compare, golden, known_differences, load, run_all, unknown,
+    Caller, ClientServer, callers, compare, golden, known_differences, load, run_all, stale, unknown,
 };
 use skep_kube::auth::User;
 use skep_kube::auth::identity::Certificate;
@@ -46,10 +47,12 @@ async fn our_answers_are_those_of_the_real_server() {
 
     let known = known_differences().unwrap();
     let mut problems: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut all_differences = Vec::new();
     for outcome in &outcomes {
         let name = outcome.recording.scenario.clone();
         let mut found = outcome.failures.clone();
         let differences = compare(&golden(&name).unwrap(), &outcome.recording);
+        all_differences.extend(differences.clone());
         found.extend(unknown(differences, &known).iter().map(ToString::to_string));
         if !found.is_empty() {
             problems.insert(name, found);
@@ -72,5 +75,7 @@ async fn our_answers_are_those_of_the_real_server() {
     if std::env::var_os("SCENARIOS").is_none() {
         let agreeing: Vec<&&str> = listed.difference(&differing).collect();
         assert!(agreeing.is_empty(), "these agree now; take them off the list: {agreeing:?}");
+        let stale = stale(&known, &all_differences);
+        assert!(stale.is_empty(), "known-differences.yaml lists what does not differ: {stale:#?}");
     }
 }

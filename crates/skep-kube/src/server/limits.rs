@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::Method;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::connect::Part;
 use super::path::{ResourcePath, Target};
 use crate::auth::User;
 use crate::auth::user::MASTERS_GROUP;
@@ -61,14 +63,14 @@ impl InFlight {
         &self,
         user: &User,
         target: &Target,
-        is_read: bool,
+        method: &Method,
         watches: bool,
     ) -> Result<Option<OwnedSemaphorePermit>, ApiError> {
-        let lasts = watches || matches!(target, Target::Resource(path) if is_lasting(path));
+        let lasts = matches!(target, Target::Resource(path) if is_lasting(path, method, watches));
         if lasts || user.groups.iter().any(|group| group == MASTERS_GROUP) {
             return Ok(None);
         }
-        let kind = if is_read { &self.reads } else { &self.writes };
+        let kind = if is_read(method) { &self.reads } else { &self.writes };
         kind.clone().try_acquire_owned().map(Some).map_err(|_| {
             let mut error =
                 ApiError::new(Reason::TooManyRequests, "Too many requests, please try again later.".to_owned());
@@ -78,9 +80,15 @@ impl InFlight {
     }
 }
 
-/// Whether a path leads to something that goes on until one of the two has had enough.
-fn is_lasting(path: &ResourcePath) -> bool {
-    path.watch || matches!(path.subresource.as_deref(), Some("attach" | "exec" | "log" | "portforward" | "proxy"))
+/// Whether a request changes nothing.
+pub(super) fn is_read(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
+}
+
+/// Whether a request goes on until one of the two has had enough. Nobody gets past the limits by calling a write a
+/// watch, nor by a path that no node serves.
+fn is_lasting(path: &ResourcePath, method: &Method, watches: bool) -> bool {
+    (*method == Method::GET && path.verb(method, watches) == "watch") || Part::of(path).is_some()
 }
 
 #[cfg(test)]
@@ -94,15 +102,47 @@ mod tests {
         let (user, master) = (User::new("bee", &[]), User::new("queen", &[MASTERS_GROUP]));
         let pods = path::parse("/api/v1/namespaces/default/pods");
         let logs = path::parse("/api/v1/namespaces/default/pods/a/log");
-        let admit = |user: &User, target: &Target, is_read, watches| in_flight.admit(user, target, is_read, watches);
-        let first = admit(&user, &pods, true, false).unwrap();
-        let refused = admit(&user, &pods, true, false).unwrap_err();
+        let (get, post) = (Method::GET, Method::POST);
+        let admit =
+            |user: &User, target: &Target, method: &Method, watches| in_flight.admit(user, target, method, watches);
+        let first = admit(&user, &pods, &get, false).unwrap();
+        let refused = admit(&user, &pods, &get, false).unwrap_err();
         assert_eq!((refused.reason, refused.retry_after_seconds), (Reason::TooManyRequests, Some(1)));
-        assert!(admit(&user, &pods, false, false).unwrap().is_some());
-        for (user, target, watches) in [(&user, &pods, true), (&user, &logs, false), (&master, &pods, false)] {
-            assert!(admit(user, target, true, watches).unwrap().is_none());
+        let write = admit(&user, &pods, &post, false).unwrap();
+        assert!(write.is_some());
+        for (user, target, method, watches) in [
+            (&user, &pods, &get, true),
+            (&user, &logs, &get, false),
+            (&user, &path::parse("/api/v1/watch/pods"), &get, false),
+            (&user, &path::parse("/api/v1/namespaces/default/pods/a/exec"), &post, false),
+            (&master, &pods, &get, false),
+        ] {
+            assert!(admit(user, target, method, watches).unwrap().is_none(), "{method} {target:?}");
         }
         drop(first);
-        assert!(admit(&user, &pods, true, false).is_ok());
+        assert!(admit(&user, &pods, &get, false).is_ok());
+    }
+
+    /// What a client says of a request must not let it past the limits.
+    #[test]
+    fn what_does_not_last_counts_whatever_it_is_called() {
+        let in_flight = InFlight::new(&Limits { reads: 0, writes: 0, ..Limits::default() });
+        let user = User::new("bee", &[]);
+        let pods = "/api/v1/namespaces/default/pods";
+        for (method, path, watches) in [
+            (Method::POST, pods.to_owned(), true),
+            (Method::PUT, format!("{pods}/a"), true),
+            (Method::PATCH, format!("{pods}/a"), true),
+            (Method::DELETE, pods.to_owned(), true),
+            (Method::HEAD, pods.to_owned(), true),
+            (Method::GET, format!("{pods}/a"), true),
+            (Method::GET, "/version".to_owned(), true),
+            (Method::POST, "/api/v1/watch/namespaces/default/pods".to_owned(), false),
+            (Method::POST, format!("{pods}/a/proxy"), false),
+            (Method::POST, "/api/v1/namespaces/default/secrets/a/log".to_owned(), false),
+        ] {
+            let outcome = in_flight.admit(&user, &path::parse(&path), &method, watches);
+            assert!(outcome.is_err(), "{method} {path} is let in");
+        }
     }
 }

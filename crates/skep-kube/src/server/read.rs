@@ -114,6 +114,10 @@ pub fn list(state: &State, exchange: Exchange) -> Result<Response<Body>, ApiErro
         Some(revision) => state.store.list_at(revision, &selection).map_err(|_| too_old(&position))?,
         None => state.store.list(&selection),
     };
+    if !page.records.is_empty() {
+        // Found out before the first byte of the list is on its way.
+        check_can_be_shown(&exchange)?;
+    }
     listing::reply(exchange, select(page, &selectors, limit))
 }
 
@@ -211,19 +215,29 @@ pub fn revision(text: &str) -> Result<u64, ApiError> {
     })
 }
 
+/// A list that was begun can be gone on with in the present, if the client puts up with what that means.
 fn too_old(position: &Position) -> ApiError {
-    if position.after.is_some() {
-        return ApiError::expired(
-            "The provided continue parameter is too old to display a consistent list result. You can start a new list \
-             without the continue parameter.",
-        );
-    }
-    ApiError::expired("The resourceVersion for the provided list is too old.")
+    let Some((namespace, name)) = position.after.clone() else {
+        return ApiError::expired("The resourceVersion for the provided list is too old.");
+    };
+    let mut error = ApiError::expired(
+        "The provided continue parameter is too old to display a consistent list result. You can start a new list \
+         without the continue parameter, or use the continue token in this response to retrieve the remainder of the \
+         results. Continuing with the provided token results in an inconsistent list - objects that were created, \
+         modified, or deleted between the time the first chunk was returned and now may show up in the list.",
+    );
+    error.continue_ = Some(ContinueToken { revision: None, namespace, name }.write());
+    error
 }
 
 /// How objects of a request's resource are shown.
 pub fn shown<'a>(api_version: &'a str, exchange: &'a Exchange) -> Shown<'a> {
     Shown { api_version, kind: &exchange.resource.kind }
+}
+
+/// Whether what is stored can be had in the version of the request.
+fn check_can_be_shown(exchange: &Exchange) -> Result<(), ApiError> {
+    exchange.resource.check_conversion(&exchange.resource.storage_version, &exchange.path.version)
 }
 
 /// Whether a record is shown as it is stored.
@@ -233,6 +247,7 @@ pub fn is_shown_as_stored(exchange: &Exchange, record: &Record) -> bool {
 
 /// The object that a record holds, in the version of the request.
 pub fn load(exchange: &Exchange, record: &Record) -> Result<Value, ApiError> {
+    check_can_be_shown(exchange)?;
     let mut object = codec::load(record, shown(&exchange.api_version(), exchange))
         .map_err(|error| ApiError::internal(&error.to_string()))?;
     if exchange.resource.is_second_face_of_events() {

@@ -11,7 +11,7 @@ use super::tenure::Tenure;
 use crate::builtin::{self, Builtin};
 use crate::json_path::{ColumnType, JsonPath, cell};
 use crate::schema::{CompiledSchema, Scale, Schema, apply_defaults, prune};
-use crate::status::ResourceName;
+use crate::status::{ApiError, Reason, ResourceName};
 use crate::store::Record;
 
 /// A resource, in all its versions.
@@ -34,6 +34,8 @@ pub struct Resource {
     pub origin: Origin,
     /// Whether all versions have the same schema.
     pub is_of_one_shape: bool,
+    /// The address of the program that translates objects between versions, if they are not simply shown in each.
+    pub converter: Option<String>,
     /// Whether it goes away when the last object does, so that there must be no new ones.
     pub is_terminating: bool,
     pub tenure: Tenure,
@@ -140,7 +142,24 @@ impl Resource {
     /// Whether a stored object may not be what the versions show: it was written under another schema, or through
     /// another version.
     pub fn reshapes(&self, record: &Record) -> bool {
-        self.origin == Origin::Custom && (record.revision <= self.tenure.since() || !self.is_of_one_shape)
+        let is_one_in_all_versions = self.is_of_one_shape && self.converter.is_none();
+        self.origin == Origin::Custom && (record.revision <= self.tenure.since() || !is_one_in_all_versions)
+    }
+}
+
+impl Resource {
+    /// Whether objects in version `from` can be had in version `to`. Nobody is called to translate them; to show one as
+    /// what it is not would cost its owner what the other version does not know.
+    pub fn check_conversion(&self, from: &str, to: &str) -> Result<(), ApiError> {
+        let Some(converter) = self.converter.as_ref().filter(|_| from != to) else { return Ok(()) };
+        let message = format!(
+            "conversion webhook for {}, Kind={} failed: Post \"{converter}?timeout=30s\": this server calls no webhooks; \
+             hint: use version {}",
+            self.api_version(from),
+            self.kind,
+            self.storage_version,
+        );
+        Err(ApiError::new(Reason::Unknown, message))
     }
 }
 
@@ -223,6 +242,7 @@ impl Registry {
             storage_version: row.version.to_owned(),
             origin: Origin::BuiltIn(row),
             is_of_one_shape: true,
+            converter: None,
             is_terminating: false,
             tenure: Tenure::default(),
         });

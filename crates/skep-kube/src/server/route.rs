@@ -14,6 +14,7 @@ use http::{Method, Response};
 
 use super::connect::{self, Part};
 use super::exchange::{self, Exchange, failure, header};
+use super::limits::is_read;
 use super::negotiate;
 use super::options::Options;
 use super::path::{self, ResourcePath, Target};
@@ -72,10 +73,6 @@ async fn settle<T: Send + 'static>(is_read: bool, work: impl Future<Output = T> 
     if is_read { AssertUnwindSafe(work).catch_unwind().await.ok() } else { tokio::spawn(work).await.ok() }
 }
 
-fn is_read(method: &Method) -> bool {
-    matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
-}
-
 async fn answer(state: &Arc<State>, request: Request) -> Response<Body> {
     let encoding = negotiate::failure_encoding(header(request.headers(), ACCEPT.as_str()));
     try_answer(state, request).await.unwrap_or_else(|error| failure(&error, encoding))
@@ -89,7 +86,7 @@ async fn try_answer(state: &Arc<State>, request: Request) -> Result<Response<Bod
     let user = state.user_of(&parts)?;
     state.authorize(&user, &parts, &path, &target)?;
     let watches = Options::parse(parts.uri.query().unwrap_or_default()).is_ok_and(|options| options.watch);
-    let _permit = state.in_flight.admit(&user, &target, is_read(&parts.method), watches)?;
+    let _permit = state.in_flight.admit(&user, &target, &parts.method, watches)?;
     let request = Request::from_parts(parts, body);
     Ok(match target {
         Target::Resource(path) => match reviews::question(&path) {

@@ -242,8 +242,12 @@ impl Follower {
             }
             form => match self.represented(form, record, revision) {
                 Ok(document) => line.extend_from_slice(document.to_string().as_bytes()),
-                // A stored object that cannot be read is the server's own mistake; the client keeps its stream.
-                Err(error) => line.extend_from_slice(error.status().to_string().as_bytes()),
+                // What the client would miss of here on, it would never know.
+                Err(error) => {
+                    self.ended = true;
+                    self.waiting.push_back(error_event(&error));
+                    return;
+                }
             },
         }
         line.extend_from_slice(b"}\n");

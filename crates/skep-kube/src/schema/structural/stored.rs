@@ -44,5 +44,14 @@ pub(super) fn check(spec: &Value, stored: &Value) -> Vec<FieldError> {
         );
         FieldError::invalid(format!("{at}[{index}]"), version.as_str(), detail)
     }));
+    errors.extend(check_converted(spec, &stored));
     errors
+}
+
+/// Objects are stored without their version: the storage version is what they are in. Where they must be translated, it
+/// can therefore not change, because nobody is called to do it. (A real server would call the webhook when it reads.)
+fn check_converted(spec: &Value, stored: &[String]) -> Option<FieldError> {
+    let is_mixed = stored.len() > 1 && spec["conversion"]["strategy"] == "Webhook";
+    let detail = "this server calls no conversion webhooks, so that all objects must be stored in one version";
+    is_mixed.then(|| FieldError::invalid("status.storedVersions", stored.to_vec(), detail))
 }

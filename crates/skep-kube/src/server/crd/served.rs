@@ -51,9 +51,24 @@ pub fn resource(definition: &Value, tenure: Tenure) -> Resource {
         storage_version: storage.map(|version| text(version, "name").to_owned()).unwrap_or_default(),
         origin: Origin::Custom,
         is_of_one_shape,
+        converter: converter(&spec["conversion"]),
         is_terminating,
         tenure,
     }
+}
+
+/// Where a definition says that objects are translated.
+fn converter(conversion: &Value) -> Option<String> {
+    if conversion["strategy"] != "Webhook" {
+        return None;
+    }
+    let client = &conversion["webhook"]["clientConfig"];
+    let service = &client["service"];
+    let of_service = || {
+        let (name, namespace, path) = (text(service, "name"), text(service, "namespace"), text(service, "path"));
+        format!("https://{name}.{namespace}.svc:{}{path}", service["port"].as_u64().unwrap_or(443))
+    };
+    Some(client["url"].as_str().map_or_else(of_service, str::to_owned))
 }
 
 fn read_version(version: &Value, group: &str, kind: &str) -> Version {
