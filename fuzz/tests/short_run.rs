@@ -51,9 +51,11 @@ targets![
     mcp_message,
     mcp_stream,
     merge_patch,
+    protobuf,
     rules,
     schema,
     selectors,
     strategic_patch,
-    table
+    table,
+    yaml
 ];

@@ -21,4 +21,4 @@ pub mod selector;
 pub mod server;
 pub mod status;
 pub mod store;
-mod yaml;
+pub mod yaml;

@@ -20,18 +20,18 @@ const MAX_REPEATED: usize = 100_000;
 const CONTROL: &str = "control characters are not allowed";
 
 /// What is wrong with bytes that are no text.
-pub(crate) const NOT_TEXT: &str = "yaml: invalid leading UTF-8 octet";
+pub const NOT_TEXT: &str = "yaml: invalid leading UTF-8 octet";
 
 /// A document, and what is odd about it.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Document {
+pub struct Document {
     pub value: Value,
     /// A message for the first member that occurs more than once, of which the last one counts.
     pub duplicates: Vec<String>,
 }
 
 /// Reads the first YAML document of a text as the JSON value that it stands for. The error begins with `yaml: `.
-pub(crate) fn read(text: &str) -> Result<Document, String> {
+pub fn read(text: &str) -> Result<Document, String> {
     let (mut text, mut policy, mut duplicates) = (text, DuplicateKeyPolicy::Error, Vec::new());
     loop {
         match parse(text, policy) {
@@ -51,12 +51,12 @@ pub(crate) fn read(text: &str) -> Result<Document, String> {
 }
 
 /// What a reader says that does not take members twice.
-pub(crate) fn strictly(duplicates: &[String]) -> String {
+pub fn strictly(duplicates: &[String]) -> String {
     format!("yaml: unmarshal errors:\n  {}", duplicates.join("\n  "))
 }
 
 /// Writes a JSON value as one YAML document.
-pub(crate) fn write(value: &Value) -> Result<String, String> {
+pub fn write(value: &Value) -> Result<String, String> {
     serde_saphyr::to_string(value).map_err(|error| error.to_string())
 }
 

@@ -1,6 +1,7 @@
 //! The targets. Each takes any bytes and panics only when the code under test is wrong.
 
 mod apply;
+mod bodies;
 mod mcp;
 mod patch;
 mod schema;
@@ -14,7 +15,7 @@ pub struct Target {
     pub run: fn(&[u8]),
 }
 
-pub const TARGETS: [Target; 14] = [
+pub const TARGETS: [Target; 16] = [
     Target { name: "apply", run: apply::apply },
     Target { name: "json_patch", run: patch::json },
     Target { name: "json_path", run: text::json_path },
@@ -24,11 +25,13 @@ pub const TARGETS: [Target; 14] = [
     Target { name: "mcp_message", run: mcp::message },
     Target { name: "mcp_stream", run: mcp::stream },
     Target { name: "merge_patch", run: patch::merge },
+    Target { name: "protobuf", run: bodies::protobuf },
     Target { name: "rules", run: schema::rules },
     Target { name: "schema", run: schema::schema },
     Target { name: "selectors", run: text::selectors },
     Target { name: "strategic_patch", run: patch::strategic },
     Target { name: "table", run: text::table },
+    Target { name: "yaml", run: bodies::yaml },
 ];
 
 /// The target with a name.
