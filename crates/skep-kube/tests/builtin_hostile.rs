@@ -63,6 +63,7 @@ fn run(kind: &Builtin, object: &Value, other: &Value) {
     builtin::default(kind, &mut new);
     assert_eq!(new, settled, "defaults are filled in once");
     builtin::admit_service_account(&mut new, &json!({}), "xxxxx");
+    let _ = builtin::admit_priority(&mut new, std::slice::from_ref(other));
     builtin::admit_pod(&mut new);
     builtin::admit_node(&mut new);
     builtin::prepare_create(kind, &mut new, "2026-01-02T03:04:05Z");

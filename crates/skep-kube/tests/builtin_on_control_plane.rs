@@ -258,6 +258,8 @@ fn create(kind: &Builtin, object: &Value) -> Result<Value, Vec<FieldError>> {
     builtin::default(kind, &mut object);
     if kind.kind == "Pod" {
         builtin::admit_service_account(&mut object, &json!({}), "xxxxx");
+        let classes: Vec<Value> = builtin::SYSTEM_PRIORITIES.iter().map(builtin::SystemPriority::document).collect();
+        builtin::admit_priority(&mut object, &classes).unwrap();
         builtin::admit_pod(&mut object);
     }
     if kind.kind == "Node" {

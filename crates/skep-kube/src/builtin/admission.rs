@@ -84,14 +84,9 @@ fn token_volume(name: &str) -> Value {
     })
 }
 
-/// Gives a new pod its priority, and lets it stay a while on a node that fails.
+/// Lets a new pod stay a while on a node that fails.
 pub fn admit_pod(pod: &mut Value) {
     let Some(spec) = pod.get_mut("spec").filter(|spec| spec.is_object()) else { return };
-    for (name, value) in [("priority", json!(0)), ("preemptionPolicy", json!("PreemptLowerPriority"))] {
-        if spec[name].is_null() {
-            spec[name] = value;
-        }
-    }
     for key in ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"] {
         let tolerated = spec["tolerations"].as_array().into_iter().flatten().any(|toleration| {
             let same_key = toleration["key"] == key || toleration["key"].as_str().unwrap_or_default().is_empty();

@@ -156,12 +156,8 @@ fn grant_address(state: &Allocations, wanted: &str, seed: u32) -> Result<Ipv4Add
         return state.free_address(seed).ok_or_else(|| FieldError::invalid("spec.clusterIPs", json!([""]), detail));
     }
     let refuse = |detail: String| FieldError::invalid("spec.clusterIPs", json!([wanted]), detail);
-    let outside = || {
-        let (first, length) = state.range;
-        refuse(format!(
-            "failed to allocate IP {wanted}: the provided network does not match the current range {first}/{length}"
-        ))
-    };
+    let outside =
+        || refuse(format!("failed to allocate IP {wanted}: the provided network does not match the current range"));
     let address: Ipv4Addr = wanted.parse().map_err(|_| outside())?;
     if !state.contains(address) {
         return Err(outside());

@@ -48,6 +48,9 @@ fn known_finalizers(metadata: &At<'_>, finalizers: Finalizers) -> Vec<FieldError
     }
 }
 
+/// In the order in which they are written.
+const OWNER_MEMBERS: [&str; 6] = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
+
 fn owners(metadata: &At<'_>) -> Vec<FieldError> {
     let list = metadata.member("ownerReferences");
     let mut errors = Vec::new();
@@ -59,6 +62,11 @@ fn owners(metadata: &At<'_>) -> Vec<FieldError> {
                 // The real server leaves the index out.
                 errors.push(list.member(name).invalid_as("", detail));
             }
+        }
+        if owner.text("apiVersion") == "v1" && owner.text("kind") == "Event" {
+            let problem = Problem::InvalidStruct(ordered_text(owner.value, &OWNER_MEMBERS));
+            let detail = "/v1, Kind=Event is disallowed from being an owner";
+            errors.push(FieldError::new(list.path.as_str(), problem, detail));
         }
         if owner.flag("controller") {
             let this = format!("{}/{}", owner.text("kind"), owner.text("name"));
@@ -77,9 +85,8 @@ fn owners(metadata: &At<'_>) -> Vec<FieldError> {
 }
 
 fn owners_text(owners: &Value) -> String {
-    let order = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
     let owners: Vec<String> =
-        owners.as_array().into_iter().flatten().map(|owner| ordered_text(owner, &order)).collect();
+        owners.as_array().into_iter().flatten().map(|owner| ordered_text(owner, &OWNER_MEMBERS)).collect();
     format!("[{}]", owners.join(","))
 }
 

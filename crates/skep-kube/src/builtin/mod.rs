@@ -13,6 +13,7 @@ mod facts;
 mod fit;
 mod metadata;
 mod place;
+mod priority;
 mod published;
 mod quantity;
 mod rows;
@@ -29,6 +30,7 @@ pub use default::default;
 pub use event::{event_from_core, event_to_core};
 pub use fit::misfit;
 pub use metadata::{Finalizers, validate_any_update, validate_metadata, validate_metadata_update};
+pub use priority::{SYSTEM_PRIORITIES, SystemPriority, admit_priority, check_default_priority};
 pub use published::definitions;
 pub use quantity::{Quantity, QuantityError};
 pub use rows::{Column, columns, has_own_columns, row};
@@ -38,4 +40,6 @@ pub use strategy::{
     prepare_create, prepare_ephemeral_update, prepare_status_update, prepare_update, quality_of_service,
 };
 pub use table::{Builtin, Subresource, find, find_plural, table};
-pub use validate::{name_rule, validate_create, validate_ephemeral_update, validate_status_update, validate_update};
+pub use validate::{
+    name_rule, validate_create, validate_ephemeral_update, validate_status_update, validate_update, warnings,
+};

@@ -99,6 +99,12 @@ impl Quantity {
         (number, power)
     }
 
+    /// Both together, written as the first one.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self { nanos: self.nanos.saturating_add(other.nanos), format: self.format }
+    }
+
     pub fn is_negative(self) -> bool {
         self.nanos < 0
     }

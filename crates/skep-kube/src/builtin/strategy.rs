@@ -156,10 +156,14 @@ fn keep(object: &mut Value, old: &Value, name: &str) {
 
 /// How a pod is treated when memory or CPU run short.
 pub fn quality_of_service(spec: &Value) -> &'static str {
-    let containers = ["initContainers", "containers"]
-        .into_iter()
-        .flat_map(|list| spec[list].as_array().into_iter().flatten())
-        .collect::<Vec<_>>();
+    let of_pod = ["requests", "limits"].into_iter().any(|kind| spec["resources"][kind].is_object());
+    let containers: Vec<&Value> = if of_pod {
+        // What is said of the pod as a whole counts for all of it.
+        vec![spec]
+    } else {
+        let lists = ["initContainers", "containers"].into_iter();
+        lists.flat_map(|list| spec[list].as_array().into_iter().flatten()).collect()
+    };
     let amount = |container: &Value, kind: &str, name: &str| {
         let text = container["resources"][kind][name].as_str()?;
         Quantity::parse(text).filter(|quantity| !quantity.is_zero())

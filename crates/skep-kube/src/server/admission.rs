@@ -20,6 +20,9 @@ const SERVICE_RANGE: (Ipv4Addr, u8) = (Ipv4Addr::new(10, 96, 0, 0), 16);
 const RESERVED: &[Ipv4Addr] = &[Ipv4Addr::new(10, 96, 0, 1), Ipv4Addr::new(10, 96, 0, 10)];
 const NODE_PORTS: std::ops::RangeInclusive<u16> = 30_000..=32_767;
 
+/// Where the store keeps the classes of priorities.
+pub(super) const PRIORITIES: &str = "scheduling.k8s.io/priorityclasses";
+
 /// What is given to services that are not in the store yet.
 #[derive(Debug, Default)]
 pub(crate) struct Addresses(Arc<Mutex<Vec<Promised>>>);
@@ -57,12 +60,43 @@ impl State {
                 let account = self.service_account(exchange, object)?;
                 let suffix = generate_name("");
                 builtin::admit_service_account(object, &account, &suffix);
+                let forbidden =
+                    |pod: &Value, why: &str| ApiError::forbidden(&exchange.resource.name(), metadata::name(pod), why);
+                builtin::admit_priority(object, &self.priorities()).map_err(|why| forbidden(object, &why))?;
                 builtin::admit_pod(object);
+                if let Some(class) = object["spec"]["runtimeClassName"].as_str().filter(|class| !class.is_empty()) {
+                    // There are no such classes here.
+                    return Err(forbidden(object, &format!("pod rejected: RuntimeClass {class:?} not found")));
+                }
             }
             "Node" => builtin::admit_node(object),
             _ => {}
         }
         Ok(())
+    }
+
+    /// What depends on other objects, once a new or changed object is known to be in order.
+    pub(crate) fn admit_valid(
+        &self,
+        exchange: &Exchange,
+        kind: &Builtin,
+        new: &Value,
+        is_new: bool,
+    ) -> Result<(), ApiError> {
+        let outcome = match kind.kind {
+            "Pod" if is_new && new["spec"]["overhead"].as_object().is_some_and(|overhead| !overhead.is_empty()) => {
+                Err("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead".to_owned())
+            }
+            "PriorityClass" => builtin::check_default_priority(new, &self.priorities()),
+            _ => Ok(()),
+        };
+        outcome.map_err(|why| ApiError::forbidden(&exchange.resource.name(), metadata::name(new), &why))
+    }
+
+    /// The classes of priorities.
+    fn priorities(&self) -> Vec<Value> {
+        let records = self.store.list(&Selection::all(PRIORITIES)).records;
+        records.iter().filter_map(|record| serde_json::from_slice(&record.object).ok()).collect()
     }
 
     /// The service account of a pod, which must be there. Nobody has to wait for the default one, which is the same

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::super::Quantity;
 use super::{each, empty, fill, fill_zero, text, with};
 
 /// Readable by all, writable by the owner.
@@ -11,6 +12,9 @@ pub(super) fn pod(object: &mut Value) {
     with(object, "spec", |spec| {
         pod_spec(spec);
         fill(spec, "enableServiceLinks", true);
+        if spec["terminationGracePeriodSeconds"].as_i64().is_some_and(|seconds| seconds < 0) {
+            spec["terminationGracePeriodSeconds"] = 1.into();
+        }
         let host_network = spec["hostNetwork"] == true;
         for list in ["initContainers", "containers"] {
             each(spec, list, |container| {
@@ -23,7 +27,36 @@ pub(super) fn pod(object: &mut Value) {
                 }
             });
         }
+        requests_of_pod(spec);
     });
+    with(object, "status", mirror_addresses);
+}
+
+/// `podIP` is the first of `podIPs`, and wins where they differ.
+fn mirror_addresses(status: &mut Value) {
+    let first = status["podIPs"][0]["ip"].as_str().unwrap_or_default().to_owned();
+    let single = text(status, "podIP").to_owned();
+    if single.is_empty() && !first.is_empty() {
+        fill_zero(status, "podIP", first);
+    } else if single != first
+        && let Some(members) = status.as_object_mut()
+    {
+        members.insert("podIPs".to_owned(), json!([{ "ip": single }]));
+    }
+}
+
+/// A pod with limits of its own asks for what its containers ask for together, or for all that it may have.
+fn requests_of_pod(spec: &mut Value) {
+    for (name, limit) in spec["resources"]["limits"].as_object().cloned().unwrap_or_default() {
+        let of_containers = spec["containers"].as_array().into_iter().flatten();
+        let asked = of_containers.filter_map(|container| container["resources"]["requests"][&name].as_str());
+        let sum = asked.filter_map(Quantity::parse).reduce(Quantity::plus);
+        let request = sum.map_or(limit, |sum| sum.canonical().into());
+        with(spec, "resources", |resources| {
+            fill(resources, "requests", empty());
+            with(resources, "requests", |requests| fill(requests, &name, request.clone()));
+        });
+    }
 }
 
 /// A template does not get what only pods get, so that it stays as it was written.

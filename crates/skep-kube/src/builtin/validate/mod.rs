@@ -1,15 +1,19 @@
 //! The rules that objects of built-in kinds must keep, with the words in which the real server complains.
 
 mod access;
+mod affinity;
 mod container;
 mod ephemeral;
 mod event;
+mod exposure;
 mod network;
 mod others;
 mod pod;
 mod probe;
 mod resources;
 mod service;
+mod status;
+mod storage;
 mod update;
 mod volume;
 mod workload;
@@ -58,6 +62,14 @@ pub fn validate_create(kind: &Builtin, object: &Value) -> Vec<FieldError> {
     errors
 }
 
+/// What is in order, but not for ever.
+pub fn warnings(kind: &Builtin, object: &Value) -> Vec<String> {
+    let addresses = object["spec"]["externalIPs"].as_array().filter(|_| kind.kind == "Service");
+    let uses_them = addresses.is_some_and(|addresses| !addresses.is_empty());
+    let text = "spec.externalIPs is deprecated and may no longer be implemented in some clusters";
+    if uses_them { vec![text.to_owned()] } else { Vec::new() }
+}
+
 /// What holds for new and changed objects alike.
 fn rules(kind: &Builtin, object: &Value) -> Vec<FieldError> {
     let root = At::root(object);
@@ -78,7 +90,10 @@ fn rules(kind: &Builtin, object: &Value) -> Vec<FieldError> {
         "ClusterRoleBinding" => access::cluster_role_binding(&root),
         "EndpointSlice" => network::endpoint_slice(&root),
         "Endpoints" => network::endpoints(&root),
-        "PersistentVolumeClaim" => others::claim(&root.member("spec")),
+        "PersistentVolumeClaim" => storage::claim(&root.member("spec")),
+        "PersistentVolume" => storage::volume(&root),
+        "StorageClass" => storage::class(&root),
+        "PriorityClass" => others::priority_class(&root),
         "Node" => others::node(&root),
         "NetworkPolicy" => network::network_policy(&root),
         "PodDisruptionBudget" => workload::disruption_budget(&root),

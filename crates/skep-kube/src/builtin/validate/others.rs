@@ -6,13 +6,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::super::Quantity;
 use super::super::place::{At, not_negative, one_of, struct_text};
+use super::super::priority::{HIGHEST_PRIORITY, SYSTEM_PRIORITIES};
 use crate::decode::decode;
 use crate::go_text::type_name;
-use crate::names::{
-    RANGE_FORM, address_range, config_map_key, dns1123_subdomain, finalizer_name, label_value, qualified_name,
-};
+use crate::names::{RANGE_FORM, address_range, config_map_key, finalizer_name, label_value, qualified_name};
 use crate::status::{FieldError, Problem};
 
 /// One mebibyte.
@@ -131,34 +129,31 @@ pub(super) fn lease(root: &At<'_>) -> Vec<FieldError> {
     errors
 }
 
-pub(super) fn claim(spec: &At<'_>) -> Vec<FieldError> {
+pub(super) fn priority_class(root: &At<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    let modes = spec.items("accessModes");
-    let list = spec.member("accessModes");
-    if modes.is_empty() {
-        errors.push(list.required("at least 1 access mode is required"));
+    let name = root.deep("metadata.name");
+    let value = root.member("value");
+    let number = value.value.as_i64().unwrap_or_default();
+    if name.own_text().starts_with("system-") {
+        let known = SYSTEM_PRIORITIES.iter().find(|known| known.name == name.own_text());
+        let problem = match known {
+            None => Some(format!("{} is not a known system priority class", name.own_text())),
+            Some(known) if known.value != number => {
+                Some(format!("value of {} PriorityClass must be {}", known.name, known.value))
+            }
+            Some(_) => None,
+        };
+        let reserved = "priority class names with 'system-' prefix are reserved for system use only. error: ";
+        errors.extend(problem.map(|problem| name.forbidden(&format!("{reserved}{problem}"))));
+    } else if number > HIGHEST_PRIORITY {
+        let detail = format!("maximum allowed value of a user defined priority is {HIGHEST_PRIORITY}");
+        errors.push(value.forbidden(&detail));
     }
-    for mode in &modes {
-        let known = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
-        errors.extend(one_of(&At { path: list.path.clone(), value: mode.value }, &known));
+    let policy = root.member("preemptionPolicy");
+    if policy.own_text().is_empty() {
+        errors.push(policy.required(""));
     }
-    let resources = spec.member("resources");
-    let storage = &resources.value["requests"]["storage"];
-    match storage.as_str().and_then(Quantity::parse) {
-        None => errors.push(FieldError::required(resources.key("storage"), "")),
-        Some(size) if size.is_negative() || size.is_zero() => {
-            errors.push(FieldError::invalid(resources.key("storage"), storage.clone(), "must be greater than zero"));
-        }
-        Some(_) => {}
-    }
-    let class = spec.member("storageClassName");
-    if !class.own_text().is_empty() {
-        errors.extend(class.each(dns1123_subdomain(class.own_text())));
-    }
-    errors.extend(one_of(&spec.member("volumeMode"), &["Block", "Filesystem"]));
-    if spec.has("selector") {
-        errors.extend(spec.member("selector").selector());
-    }
+    errors.extend(one_of(&policy, &["PreemptLowerPriority", "Never"]).filter(|_| !policy.own_text().is_empty()));
     errors
 }
 

@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use super::super::place::{At, one_of};
+use super::affinity::affinity;
 use super::container::{self, Volumes};
-use super::volume;
+use super::{resources, volume};
 use crate::names::{
     ADDRESS_FORM, address, dns1123_label, dns1123_search, dns1123_subdomain, label_value, qualified_name,
 };
@@ -13,7 +14,12 @@ use crate::status::FieldError;
 const IDENTIFIER: &str = "must be between 0 and 2147483647, inclusive";
 
 pub(super) fn pod(root: &At<'_>) -> Vec<FieldError> {
-    pod_spec(&root.member("spec"))
+    let spec = root.member("spec");
+    let mut errors = pod_spec(&spec);
+    if !spec.items("schedulingGates").is_empty() && !spec.text("nodeName").is_empty() {
+        errors.push(spec.member("nodeName").forbidden("cannot be set until all schedulingGates have been cleared"));
+    }
+    errors
 }
 
 pub(super) fn pod_spec(spec: &At<'_>) -> Vec<FieldError> {
@@ -24,8 +30,15 @@ pub(super) fn pod_spec(spec: &At<'_>) -> Vec<FieldError> {
     errors.extend(one_of(&spec.member("dnsPolicy"), &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"]));
     errors.extend(spec.member("nodeSelector").labels());
     errors.extend(security(&spec.member("securityContext")));
+    if spec.flag("shareProcessNamespace") && spec.flag("hostPID") {
+        let shared = spec.deep("securityContext.shareProcessNamespace");
+        errors.push(shared.invalid_as(true, "ShareProcessNamespace and HostPID cannot both be enabled"));
+    }
+    errors.extend(affinity(&spec.member("affinity")));
     errors.extend(dns(&spec.member("dnsConfig"), spec.text("dnsPolicy")));
+    errors.extend(gates(spec));
     errors.extend(spreading(spec));
+    errors.extend(users(spec));
     errors.extend(node_names(spec));
     for toleration in spec.items("tolerations") {
         errors.extend(tolerate(&toleration));
@@ -39,7 +52,48 @@ pub(super) fn pod_spec(spec: &At<'_>) -> Vec<FieldError> {
             errors.extend(name.each(dns1123_subdomain(name.own_text())));
         }
     }
+    errors.extend(resources::overhead(&spec.member("overhead")));
+    errors.extend(system(&spec.member("os")));
     errors
+}
+
+/// What a pod waits for before it is ready, and before it gets a node.
+fn gates(spec: &At<'_>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for gate in spec.items("readinessGates") {
+        let type_ = gate.member("conditionType");
+        errors.extend(type_.each(qualified_name(type_.own_text())));
+    }
+    let mut seen = HashSet::new();
+    for gate in spec.items("schedulingGates") {
+        let name = gate.text("name");
+        errors.extend(qualified_name(name).iter().map(|problem| gate.invalid_as(name, problem)));
+        if !seen.insert(name) {
+            errors.push(FieldError::duplicate(gate.path.as_str(), name));
+        }
+    }
+    errors
+}
+
+/// A pod whose users are not those of the host cannot share with the host what they could reach there.
+fn users(spec: &At<'_>) -> Vec<FieldError> {
+    if spec.value["hostUsers"] != false {
+        return Vec::new();
+    }
+    let shared = [("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")];
+    let set = shared.into_iter().filter(|(name, _)| spec.flag(name));
+    set.map(|(_, shown)| spec.member(shown).forbidden("when `hostUsers` is false")).collect()
+}
+
+fn system(os: &At<'_>) -> Option<FieldError> {
+    if !os.is_set() {
+        return None;
+    }
+    match os.text("name") {
+        "" => Some(os.member("name").required("")),
+        "linux" | "windows" => None,
+        other => Some(FieldError::not_supported(os.path.as_str(), other, &["linux", "windows"])),
+    }
 }
 
 fn node_names(spec: &At<'_>) -> Vec<FieldError> {

@@ -38,6 +38,13 @@ pub(super) fn resources(place: &At<'_>) -> Vec<FieldError> {
     errors
 }
 
+/// What a pod costs beside its containers. The real server takes it for limits.
+pub(super) fn overhead(place: &At<'_>) -> Vec<FieldError> {
+    let shown = place.member("limits");
+    let amounts = place.value.as_object().into_iter().flatten();
+    amounts.flat_map(|(name, value)| amount(&shown, name, value.as_str().unwrap_or_default())).collect()
+}
+
 /// Resources of which more may be promised than there is.
 fn may_overcommit(name: &str) -> bool {
     !name.contains('/') && !name.starts_with("hugepages-")

@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 
 use super::super::place::{At, one_of, port_or_name, struct_text};
+use super::exposure;
 use crate::names::{
-    ADDRESS_FORM, PORT_RANGE, RANGE_FORM, address, address_range, dns1123_label, dns1123_subdomain, is_port_number,
-    qualified_name, reachable_address,
+    ADDRESS_FORM, PORT_RANGE, address, dns1123_label, dns1123_subdomain, is_port_number, qualified_name,
+    reachable_address,
 };
 use crate::status::{FieldError, Problem};
 
@@ -19,6 +20,9 @@ pub(super) fn service(root: &At<'_>) -> Vec<FieldError> {
     if let Some(errors) = wrong_addresses(&spec, &addresses) {
         return errors;
     }
+    if let Some(errors) = exposure::wrong_families(&spec) {
+        return errors;
+    }
     let mut errors = Vec::new();
     let headless = spec.text("clusterIP") == "None";
     let kind = spec.member("type");
@@ -30,6 +34,7 @@ pub(super) fn service(root: &At<'_>) -> Vec<FieldError> {
             if spec.has("clusterIPs") {
                 errors.push(spec.member("clusterIPs").forbidden("may not be set for ExternalName services"));
             }
+            errors.extend(exposure::of_a_name(&spec));
             let name = spec.member("externalName");
             let text = name.own_text().strip_suffix('.').unwrap_or(name.own_text());
             if text.is_empty() {
@@ -56,14 +61,7 @@ pub(super) fn service(root: &At<'_>) -> Vec<FieldError> {
     errors.extend(one_of(&kind, &TYPES));
     errors.extend(node_ports(&spec));
     errors.extend(duplicate_ports(&spec));
-    for range in spec.items("loadBalancerSourceRanges") {
-        if kind.own_text() == "LoadBalancer" && address_range(range.own_text().trim()).is_none() {
-            errors.push(range.invalid(RANGE_FORM));
-        }
-    }
-    for name in ["internalTrafficPolicy", "externalTrafficPolicy"] {
-        errors.extend(one_of(&spec.member(name), &["Cluster", "Local"]));
-    }
+    errors.extend(exposure::traffic(&spec));
     errors
 }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::super::Builtin;
 use super::super::metadata::{validate_any_update, validate_metadata, validate_metadata_update};
 use super::super::place::{At, struct_text};
-use super::{IMMUTABLE, event, finalizers, name_rule, rules, selector_text};
+use super::{IMMUTABLE, event, finalizers, name_rule, rules, selector_text, status};
 use crate::status::{FieldError, Problem};
 
 const FROZEN: &str = "field is immutable when `immutable` is set";
@@ -74,6 +74,7 @@ pub fn validate_status_update(kind: &Builtin, new: &Value, old: &Value) -> Vec<F
     if Looks::of(kind).at_changes {
         errors.extend(validate_metadata_update(new, old, finalizers(kind)));
     }
+    errors.extend(status::status(kind.kind, new, old));
     errors
 }
 

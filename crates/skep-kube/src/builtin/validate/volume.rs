@@ -2,9 +2,11 @@
 
 use serde_json::Value;
 
+use super::super::Quantity;
 use super::super::place::At;
 use super::container::{Volumes, field_path, relative_path_problem};
-use crate::names::dns1123_label;
+use super::storage;
+use crate::names::{dns1123_label, dns1123_subdomain};
 use crate::status::FieldError;
 
 const HOST_PATH_TYPES: [&str; 8] =
@@ -37,7 +39,7 @@ pub(super) fn volumes<'a>(spec: &At<'a>, errors: &mut Vec<FieldError>) -> Volume
 }
 
 /// The sources in the order in which the real server looks at them.
-const SOURCES: [&str; 9] = [
+const SOURCES: [&str; 10] = [
     "emptyDir",
     "hostPath",
     "secret",
@@ -46,6 +48,7 @@ const SOURCES: [&str; 9] = [
     "downwardAPI",
     "configMap",
     "projected",
+    "csi",
     "ephemeral",
 ];
 
@@ -67,10 +70,10 @@ fn source(volume: &At<'_>) -> Vec<FieldError> {
             "secret" => errors.extend(files(&source, "secretName")),
             "configMap" => errors.extend(files(&source, "name")),
             "persistentVolumeClaim" => errors.extend(needs(&source, "claimName")),
-            "nfs" => {
-                errors.extend(needs(&source, "server"));
-                errors.extend(needs(&source, "path"));
-            }
+            "nfs" => errors.extend(nfs(&source)),
+            "emptyDir" => errors.extend(size_limit(&source)),
+            "csi" => errors.extend(driver(&source)),
+            "ephemeral" => errors.extend(template(&source.member("volumeClaimTemplate"))),
             "downwardAPI" => {
                 errors.extend(mode(&source));
                 errors.extend(downward(&source, &source));
@@ -92,7 +95,51 @@ fn needs(source: &At<'_>, name: &str) -> Option<FieldError> {
     source.text(name).is_empty().then(|| source.member(name).required(""))
 }
 
-fn host_path(source: &At<'_>) -> Vec<FieldError> {
+fn size_limit(source: &At<'_>) -> Option<FieldError> {
+    let limit = source.member("sizeLimit");
+    let size = limit.value.as_str().and_then(Quantity::parse)?;
+    size.is_negative().then(|| limit.forbidden("SizeLimit field must be a valid resource quantity"))
+}
+
+pub(super) fn nfs(source: &At<'_>) -> Vec<FieldError> {
+    let mut errors: Vec<FieldError> = needs(source, "server").into_iter().collect();
+    errors.extend(needs(source, "path"));
+    let path = source.member("path");
+    if !path.own_text().starts_with('/') {
+        errors.push(path.invalid_as(path.own_text(), "must be an absolute path"));
+    }
+    errors
+}
+
+fn driver(source: &At<'_>) -> Vec<FieldError> {
+    let driver = source.member("driver");
+    let mut errors: Vec<FieldError> = needs(source, "driver").into_iter().collect();
+    if errors.is_empty() {
+        errors.extend(driver.each(dns1123_subdomain(&driver.own_text().to_lowercase())));
+    }
+    let secret = source.member("nodePublishSecretRef");
+    if secret.is_set() {
+        errors.extend(needs(&secret, "name"));
+    }
+    errors
+}
+
+/// A claim that comes and goes with the pod, which says what it is to be and not who it is.
+fn template(template: &At<'_>) -> Vec<FieldError> {
+    if !template.is_set() {
+        return vec![template.required("")];
+    }
+    let metadata = template.member("metadata");
+    let mut errors = metadata.member("labels").labels();
+    let members = metadata.value.as_object().into_iter().flatten();
+    let foreign =
+        members.filter(|(name, value)| !matches!(name.as_str(), "labels" | "annotations") && !value.is_null());
+    errors.extend(foreign.map(|(name, _)| metadata.member(name).forbidden("cannot be set")));
+    errors.extend(storage::claim(&template.member("spec")));
+    errors
+}
+
+pub(super) fn host_path(source: &At<'_>) -> Vec<FieldError> {
     let mut errors: Vec<FieldError> = needs(source, "path").into_iter().collect();
     if source.text("path").split('/').any(|part| part == "..") {
         errors.push(source.member("path").invalid("must not contain '..'"));

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::super::place::{At, not_negative, one_of, struct_text};
 use super::pod::pod_spec;
-use super::selector_text;
+use super::{selector_text, storage};
 use crate::names::percent;
 use crate::selector::LabelSelector;
 use crate::status::{FieldError, Problem};
@@ -48,6 +48,9 @@ pub(super) fn stateful_set(root: &At<'_>) -> Vec<FieldError> {
     }
     for name in ["replicas", "minReadySeconds", "ordinals.start"] {
         errors.extend(not_negative(&spec.deep(name)));
+    }
+    for template in spec.items("volumeClaimTemplates") {
+        errors.extend(storage::claim(&template.member("spec")));
     }
     errors.extend(selected_template(&spec, "statefulset"));
     errors

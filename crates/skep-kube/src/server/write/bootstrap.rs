@@ -3,9 +3,11 @@
 use serde_json::{Value, json};
 
 use super::super::State;
+use super::super::admission::PRIORITIES;
 use super::super::{codec, metadata};
 use super::now;
 use crate::auth::rbac::{self, bootstrap};
+use crate::builtin::{SYSTEM_PRIORITIES, SystemPriority};
 use crate::store::{Change, CommitError, Key};
 
 /// The namespaces of every cluster.
@@ -30,13 +32,15 @@ pub async fn bootstrap(state: &State) -> Result<(), CommitError> {
         });
         create(state, key, &namespace).await?;
     }
-    for (plural, documents) in
-        [("clusterroles", bootstrap::cluster_roles()), ("clusterrolebindings", bootstrap::cluster_role_bindings())]
-    {
+    for (resource, documents) in [
+        (format!("{}/clusterroles", rbac::GROUP), bootstrap::cluster_roles()),
+        (format!("{}/clusterrolebindings", rbac::GROUP), bootstrap::cluster_role_bindings()),
+        (PRIORITIES.to_owned(), SYSTEM_PRIORITIES.iter().map(SystemPriority::document).collect()),
+    ] {
         for mut document in documents {
             metadata::set(&mut document, "uid", Some(json!(uuid::Uuid::new_v4().to_string())));
             metadata::set(&mut document, "creationTimestamp", Some(json!(now())));
-            let key = Key::new(format!("{}/{plural}", rbac::GROUP), "", metadata::name(&document));
+            let key = Key::new(resource.as_str(), "", metadata::name(&document));
             create(state, key, &document).await?;
         }
     }

@@ -58,6 +58,10 @@ pub(super) fn finish(
     let mut errors = errors;
     errors.extend(definition_errors(exchange, new, old, subresource));
     refuse(exchange, new, &errors)?;
+    state.admit_valid(exchange, kind, new, old.is_none())?;
+    if subresource.is_empty() {
+        exchange.warn(builtin::warnings(kind, new));
+    }
     if crd::is_definition(&exchange.resource) {
         exchange.warn(schema::structural::format_warnings(new, old));
     }
