@@ -259,7 +259,7 @@ fn create(kind: &Builtin, object: &Value) -> Result<Value, Vec<FieldError>> {
     if kind.kind == "Pod" {
         builtin::admit_service_account(&mut object, &json!({}), "xxxxx");
         let classes: Vec<Value> = builtin::SYSTEM_PRIORITIES.iter().map(builtin::SystemPriority::document).collect();
-        builtin::admit_priority(&mut object, &classes).unwrap();
+        builtin::admit_priority(&mut object, &classes).map_err(|why| vec![FieldError::forbidden("spec", why)])?;
         builtin::admit_pod(&mut object);
     }
     if kind.kind == "Node" {
