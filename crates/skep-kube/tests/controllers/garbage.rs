@@ -99,24 +99,24 @@ pub(crate) async fn stolen_uids_do_no_harm(cluster: &Cluster) {
     let map = |name: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
     cluster.apply(namespace, json!([map("owner")])).await;
     let owner = cluster.get("configmap", namespace, "owner").await.unwrap();
-    let owned = |name: &str, kind: &str, owner_name: &str| {
+    let dependent = |name: &str, kind: &str, owner_name: &str| {
         let mut map = map(name);
         map["metadata"]["ownerReferences"] =
             json!([{"apiVersion": "v1", "kind": kind, "name": owner_name, "uid": owner["metadata"]["uid"]}]);
         map
     };
-    let child = |name: &str| owned(name, "ConfigMap", "owner");
+    let child = |name: &str| dependent(name, "ConfigMap", "owner");
     cluster.apply(namespace, json!([child("child-0")])).await;
     cluster.apply(elsewhere, json!([child("thief")])).await;
     gone(cluster, "configmap", elsewhere, "thief").await;
     cluster
-        .apply(namespace, json!([owned("thief-1", "ConfigMap", "other"), owned("thief-2", "Secret", "owner")]))
+        .apply(namespace, json!([dependent("thief-1", "ConfigMap", "other"), dependent("thief-2", "Secret", "owner")]))
         .await;
     gone(cluster, "configmap", namespace, "thief").await;
 
     // Whatever is believed of the owner now, these would feel it before the last thief is found.
     cluster.apply(namespace, json!([child("child-1"), child("child-2"), child("child-3")])).await;
-    cluster.apply(namespace, json!([owned("thief-3", "Secret", "third")])).await;
+    cluster.apply(namespace, json!([dependent("thief-3", "Secret", "third")])).await;
     gone(cluster, "configmap", namespace, "thief").await;
     let left = names(&of(cluster, "configmap", namespace, "child").await);
     assert_eq!(left, ["child-0", "child-1", "child-2", "child-3"]);
