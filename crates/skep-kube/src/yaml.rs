@@ -1,9 +1,9 @@
-//! Bodies and answers in YAML, with mistakes told as the real server tells them.
+//! YAML as the real server and its clients read it, with mistakes told as they tell them.
 
 use serde_json::Value;
 use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::options::{AliasLimits, DuplicateKeyPolicy};
-use serde_saphyr::{Error, Location};
+use serde_saphyr::{Error, Location, Options};
 
 use crate::decode;
 use crate::go_text;
@@ -41,13 +41,27 @@ pub fn read(text: &str) -> Result<Document, String> {
                 text = until(text, location);
             }
             Err(Error::DuplicateMappingKey { key, location }) if duplicates.is_empty() => {
-                let key = go_text::quoted(&key.unwrap_or_default());
-                duplicates.push(format!("line {}: key {key} already set in map", location.line()));
+                duplicates.push(twice(key.as_deref(), location));
                 policy = DuplicateKeyPolicy::LastWins;
             }
             Err(error) => return Err(told(text, &error)),
         }
     }
+}
+
+/// Reads all YAML documents of a text as the JSON values that they stand for, without those that have nothing in them. A
+/// member that occurs twice is a mistake. The error begins with `yaml: `.
+pub fn read_all(text: &str) -> Result<Vec<Value>, String> {
+    let documents: Result<Vec<Value>, Error> =
+        serde_saphyr::from_multiple_with_options(text, options(DuplicateKeyPolicy::Error));
+    let mut documents = documents.map_err(|error| told(text, &error))?;
+    documents.retain(|document| !document.is_null());
+    documents.iter_mut().for_each(settle_numbers);
+    Ok(documents)
+}
+
+fn twice(key: Option<&str>, location: Location) -> String {
+    format!("line {}: key {} already set in map", location.line(), go_text::quoted(key.unwrap_or_default()))
 }
 
 /// What a reader says that does not take members twice.
@@ -61,6 +75,12 @@ pub fn write(value: &Value) -> Result<String, String> {
 }
 
 fn parse(text: &str, duplicate_keys: DuplicateKeyPolicy) -> Result<Value, Error> {
+    let mut value = serde_saphyr::from_str_with_options(text, options(duplicate_keys))?;
+    settle_numbers(&mut value);
+    Ok(value)
+}
+
+fn options(duplicate_keys: DuplicateKeyPolicy) -> Options {
     let budget = serde_saphyr::budget! {
         max_depth: MAX_DEPTH,
         flow_nesting_limit: MAX_DEPTH,
@@ -70,16 +90,13 @@ fn parse(text: &str, duplicate_keys: DuplicateKeyPolicy) -> Result<Value, Error>
     };
     let mut alias_limits = AliasLimits::default();
     alias_limits.max_total_replayed_events = MAX_REPEATED;
-    let options = serde_saphyr::options! {
+    serde_saphyr::options! {
         budget: budget,
         duplicate_keys: duplicate_keys,
         alias_limits: alias_limits,
         legacy_octal_numbers: true,
         with_snippet: false,
-    };
-    let mut value = serde_saphyr::from_str_with_options(text, options)?;
-    settle_numbers(&mut value);
-    Ok(value)
+    }
 }
 
 /// Whole numbers are whole however they are written.
@@ -116,6 +133,7 @@ fn told(text: &str, error: &Error) -> String {
         | Error::AliasExpansionLimitExceeded { .. }
         | Error::AliasReplayStackDepthExceeded { .. } => "yaml: document contains excessive aliasing".to_owned(),
         Error::AliasError { error, .. } => told(text, error),
+        Error::DuplicateMappingKey { key, location } => format!("yaml: {}", twice(key.as_deref(), *location)),
         Error::NonFiniteFloat { .. } => "json: unsupported value: NaN".to_owned(),
         Error::ExternalMessage { msg, .. } if msg.contains("recursion limit") => too_deep(&line),
         Error::ExternalMessage { msg, .. } => match in_go(msg) {
@@ -220,5 +238,13 @@ mod tests {
         assert_eq!(duplicates, [r#"line 7: key "a" already set in map"#]);
         assert_eq!(read("x: &x {a: b}\ny:\n  <<: *x\n").unwrap().value["y"], json!({ "a": "b" }));
         assert_eq!(read("# nothing").unwrap(), Document::default());
+    }
+
+    #[test]
+    fn all_documents_are_read_alike() {
+        let text = "mode: 0440\n---\n# nothing\n---\nyes: 1.0\n";
+        assert_eq!(read_all(text).unwrap(), [json!({ "mode": 0o440 }), json!({ "true": 1 })]);
+        assert_eq!(read_all("a: 1\n---\nb: 1\nb: 2\n"), Err(r#"yaml: line 4: key "b" already set in map"#.to_owned()));
+        assert_eq!(read_all("").unwrap(), Vec::<Value>::new());
     }
 }

@@ -3,8 +3,10 @@
 //! The process that a person has started holds a lock on a file in it as long as it runs. The kernel tells others which
 //! process that is, and lets go of the lock however the process ends, so nothing here can be out of date.
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +20,12 @@ use crate::hint::{Hinted, NOTHING_RUNS};
 const LOCK: &str = "lock";
 /// Says where the API server is, once everything that was asked for has been applied.
 const SERVING: &str = "serving";
+/// Where the API server keeps its objects.
+const STORE: &str = "store";
+/// Is there from the beginning of the first start until everything of it has been applied.
+const FIRST_START: &str = "first-start";
+/// Says which image map was given last.
+const IMAGE_MAP: &str = "image-map";
 
 /// The folder of all data.
 #[derive(Debug, Clone)]
@@ -83,6 +91,55 @@ impl DataFolder {
     /// What a process in the background has to say.
     pub(crate) fn log(&self) -> PathBuf {
         self.path.join("log")
+    }
+
+    /// Where a process in the background says what it has to say until the folder is its own.
+    pub(crate) fn early_log(&self, process: u32) -> PathBuf {
+        self.path.join(format!("log.{process}"))
+    }
+
+    /// Makes a log the one of the folder. Only for the process that uses the folder: the log of somebody who is there
+    /// already must not be taken away.
+    pub(crate) fn adopt_log(&self, early: &Path) -> anyhow::Result<()> {
+        let log = self.log();
+        let put = |from: &Path, to: &Path| fs::rename(from, to);
+        match put(&log, &log.with_extension("previous")) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => put(early, &log),
+        }
+        .with_context(|| format!("cannot write the log {}", log.display()))
+    }
+
+    /// Whether nothing was ever applied here, as no start has come to its end. To be asked before there is a store.
+    pub(crate) fn is_new(&self) -> anyhow::Result<bool> {
+        let mark = self.path.join(FIRST_START);
+        if !self.path.join(STORE).exists() {
+            fs::write(&mark, "").with_context(|| format!("cannot write {}", mark.display()))?;
+        }
+        Ok(mark.exists())
+    }
+
+    /// Remembers that everything of a start has been applied.
+    pub(crate) fn tell_begun(&self) -> anyhow::Result<()> {
+        let mark = self.path.join(FIRST_START);
+        match fs::remove_file(&mark) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(error).with_context(|| format!("cannot remove {}", mark.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Remembers which image map was given.
+    pub(crate) fn remember_image_map(&self, map: &Path) -> anyhow::Result<()> {
+        let path = self.path.join(IMAGE_MAP);
+        let map = std::path::absolute(map)?;
+        fs::write(&path, map.as_os_str().as_bytes()).with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    /// The image map that was given last.
+    pub(crate) fn image_map(&self) -> Option<PathBuf> {
+        fs::read(self.path.join(IMAGE_MAP)).ok().map(|path| OsString::from_vec(path).into())
     }
 
     /// What the node keeps on disk.
@@ -204,6 +261,19 @@ mod tests {
         drop(first);
         let _second = folder.occupy().unwrap();
         assert_eq!(folder.serving(), None);
+    }
+
+    #[test]
+    fn a_folder_is_new_until_a_start_has_come_to_its_end() {
+        let (_place, folder) = folder();
+        folder.make().unwrap();
+        assert!(folder.is_new().unwrap());
+        fs::create_dir(folder.path().join(STORE)).unwrap();
+        assert!(folder.is_new().unwrap(), "the first start was cut short");
+        folder.tell_begun().unwrap();
+        assert!(!folder.is_new().unwrap());
+        folder.tell_begun().unwrap();
+        assert!(!folder.is_new().unwrap());
     }
 
     #[test]

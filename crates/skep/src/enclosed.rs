@@ -50,6 +50,18 @@ fn refused(refusal: &Refusal) -> Hinted {
 async fn outside() -> anyhow::Result<()> {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     let exit = isolation::run_inside(arguments).await.context("cannot run in namespaces")?;
-    // The command inside has told what was wrong.
-    if exit.code == 0 { Ok(()) } else { std::process::exit(exit.code) }
+    match exit.signal {
+        None if exit.code == 0 => Ok(()),
+        // The command inside has told what was wrong.
+        None => std::process::exit(exit.code),
+        Some(signal) => Err(killed(signal, exit.code).into()),
+    }
+}
+
+/// Nobody inside was left to tell it.
+fn killed(signal: i32, code: i32) -> Hinted {
+    Hinted::new(format!("the process inside of the namespaces was killed by signal {signal}, and all pods with it"))
+        .hint("when nobody has done that on purpose, the machine may have run out of memory: dmesg tells")
+        .hint("nothing that was applied is lost: start again")
+        .exit_code(u8::try_from(code).unwrap_or(u8::MAX))
 }

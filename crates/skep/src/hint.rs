@@ -5,6 +5,9 @@ use std::fmt::{self, Write as _};
 /// The exit code of a command that found nothing running where it looked.
 pub const NOTHING_RUNS: u8 = 3;
 
+/// The exit code of a command that has started something which was not ready when it stopped waiting.
+pub const NOT_YET: u8 = 4;
+
 /// An error with advice for the person who made it.
 #[derive(Debug)]
 pub struct Hinted {

@@ -31,7 +31,7 @@ use clap::Parser;
 /// Exit code of a command that could not do what it was asked to.
 const FAILURE: u8 = 1;
 
-/// Runs the command line and returns its exit code: 0 done, 1 failed, 2 misused, 3 nothing runs.
+/// Runs the command line and returns its exit code: 0 done, 1 failed, 2 misused, 3 nothing runs, 4 not ready yet.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match cli::Cli::try_parse_from(arguments) {
         Ok(cli) => cli,

@@ -1,11 +1,18 @@
 //! How a command that serves learns that it is to stop.
 
 use std::io;
+use std::time::Duration;
 
 use skep_node::hang_up::HangUp;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::{Instant, sleep};
 
 use crate::screen;
+
+/// Requests that come together are one: a terminal asks every process of a job, and so may one that passes it on.
+const ONE_REQUEST: Duration = Duration::from_millis(500);
+/// Pods get 10 s to end; what has not come to its end a while after that does not get there.
+const ORDERLY_LIMIT: Duration = Duration::from_secs(20);
 
 /// Requests to stop, from the moment that this exists.
 #[derive(Debug)]
@@ -33,15 +40,26 @@ impl Stop {
         }
     }
 
-    /// Ends pods in an orderly way, unless it is asked for again: somebody who asks twice does not want to wait. What is
-    /// dropped then is gone at once, pods included.
+    /// Ends pods in an orderly way, unless that takes too long or is asked for again: somebody who asks twice does not
+    /// want to wait. What is dropped then is gone at once, pods included.
     pub(crate) async fn orderly(&mut self, end: impl Future<Output = ()>) {
         // A terminal that has gone away is no place to talk to, and tells so more than once.
         screen::say("stopping: pods get up to 10 s to end");
         tokio::select! {
             () = end => {}
-            _ = self.terminate.recv() => screen::say("stopped at once"),
-            _ = self.interrupt.recv() => screen::say("stopped at once"),
+            () = self.asked_again() => screen::say("stopped at once"),
+            () = sleep(ORDERLY_LIMIT) => screen::say("stopped at once: some pods have not ended"),
+        }
+    }
+
+    /// Ready when somebody asks once more, and not just once with emphasis.
+    async fn asked_again(&mut self) {
+        let asked = Instant::now();
+        while asked.elapsed() < ONE_REQUEST {
+            tokio::select! {
+                _ = self.terminate.recv() => {}
+                _ = self.interrupt.recv() => {}
+            }
         }
     }
 }

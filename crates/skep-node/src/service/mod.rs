@@ -1,6 +1,7 @@
 //! Services: their addresses, their names, and the way to the pods behind them.
 
 mod balance;
+mod closed_port;
 mod directory;
 mod dns;
 mod local_port;
@@ -24,6 +25,7 @@ use tokio::time::sleep;
 
 use crate::broker::Broker;
 use crate::network::Reach;
+pub use closed_port::closed_ports;
 use directory::Directory;
 use dns::NameServer;
 pub use local_port::local_ports;
@@ -110,6 +112,7 @@ async fn follow(config: ServiceConfig, sender: watch::Sender<Directory>) {
         if changed || !proxy.is_complete() {
             proxy.update(&directory).await;
         }
+        closed_port::remember(&config.client, &services, &proxy.closed_ports()).await;
         local_port::assign(&config.client, &config.broker, config.local_group, &services).await;
         announce(&config.client, &services, &mut balancers).await;
     }

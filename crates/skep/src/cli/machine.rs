@@ -21,8 +21,10 @@ pub struct DataArgs {
 /// Run MCP servers on this machine, with everything they need.
 ///
 /// Starts a Kubernetes-compatible API server, its controllers and a node that runs pods as processes of this machine,
-/// installs the kinds of Skep, and applies the manifests. Nothing outside of the data folder is touched, and no rights
-/// of an administrator are needed. Ctrl-C ends all of it; the next start continues where this one left off.
+/// installs the kinds of Skep, and applies the manifests: all of them, or none when one is refused. No rights of an
+/// administrator are needed. What is kept is in the data folder; npm and uv keep their own caches, and without namespaces
+/// the secrets of pods are in a folder of /dev/shm while it runs. Ctrl-C ends all of it; the next start continues where
+/// this one left off.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     skep up\n  \
@@ -30,7 +32,8 @@ pub struct DataArgs {
     skep up --detach && skep status && skep down\n  \
     KUBECONFIG=~/.local/share/skep/kubeconfig kubectl get pods")]
 pub struct UpArgs {
-    /// A manifest, or a folder of manifests, to apply; - reads standard input. Without any, a demo server is run.
+    /// A manifest, or a folder of manifests, to apply; - reads standard input. Without any, a new data folder gets a demo
+    /// server.
     #[arg(short, long, value_name = "FILE|FOLDER", value_hint = ValueHint::AnyPath)]
     pub filename: Vec<PathBuf>,
     #[command(flatten)]
@@ -38,21 +41,20 @@ pub struct UpArgs {
     /// The address of the API server. Port 0 takes any that is free.
     #[arg(long, value_name = "ADDRESS", default_value = LISTEN, value_parser = listen_address)]
     pub listen: SocketAddr,
-    /// Run no demo server.
+    /// No demo server for a new data folder.
     #[arg(long)]
     pub no_demo: bool,
-    /// A file that says which command stands for which image.
+    /// A file that says which command stands for which image. The next start uses it, too, unless it is given another.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub image_map: Option<PathBuf>,
     /// How pods are kept apart from this machine and from each other.
     #[arg(long, value_enum, default_value_t = IsolationChoice::Auto)]
     pub isolation: IsolationChoice,
-    /// Go on in the background: return when everything is served. What is said goes to the file log in the data folder.
+    /// Go on in the background: return when everything is served (exit code 0), when an endpoint has failed (1), or after
+    /// a minute in which not everything was ready (4); it goes on in any case. What is said goes to the file log in the
+    /// data folder.
     #[arg(long)]
     pub detach: bool,
-    /// This is the process in the background.
-    #[arg(long, hide = true, conflicts_with = "detach")]
-    pub detached: bool,
 }
 
 /// How pods are kept apart.
@@ -98,8 +100,9 @@ pub enum StatusFormat {
 
 /// Stop what runs on this machine.
 ///
-/// Asks the skep up of the data folder to stop, and waits until it has. Pods get the time that they ask for to end.
-/// Nothing is lost: the next skep up continues where this one left off. When nothing runs, nothing is done.
+/// Asks the skep up of the data folder to stop, and waits until it has. Pods get the time that they ask for to end, but
+/// at most 10 seconds. All objects and volumes are kept: the next skep up continues where this one left off. When nothing
+/// runs, nothing is done.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  skep down\n  skep down --force --timeout 5")]
 pub struct DownArgs {

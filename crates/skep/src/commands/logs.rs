@@ -83,6 +83,11 @@ fn container(pod: &Pod, args: &LogsArgs) -> anyhow::Result<Option<String>> {
 async fn find(client: &Client, args: &LogsArgs) -> anyhow::Result<Vec<Pod>> {
     let namespace = &args.namespace.namespace;
     let (kind, name) = match args.name.split_once('/') {
+        Some((_, "")) | None if args.name.is_empty() || args.name.ends_with('/') => {
+            return Err(Hinted::new(format!("{:?} names nothing", args.name))
+                .hint("name a pod or its owner: NAME or KIND/NAME; skep get pods shows what there is")
+                .into());
+        }
         Some((kind, name)) => (Some(Kinds::discover(client).await?.find(kind)?.resource.kind.clone()), name),
         None => (None, args.name.as_str()),
     };

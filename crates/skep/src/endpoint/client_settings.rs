@@ -19,6 +19,17 @@ pub(crate) fn client_settings(endpoints: &[Endpoint]) -> Value {
     json!({ "mcpServers": servers })
 }
 
+/// The same for people to copy, once there is something.
+pub(crate) fn client_lines(endpoints: &[Endpoint]) -> Vec<String> {
+    let settings = client_settings(endpoints);
+    if settings["mcpServers"].as_object().is_none_or(Map::is_empty) {
+        return Vec::new();
+    }
+    let text = format!("{settings:#}");
+    let lines = text.lines().map(str::to_owned);
+    [String::new(), "For MCP clients:".to_owned()].into_iter().chain(lines).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

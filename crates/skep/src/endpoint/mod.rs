@@ -7,7 +7,7 @@ mod observed;
 mod rows;
 mod tools;
 
-pub(crate) use client_settings::client_settings;
+pub(crate) use client_settings::{client_lines, client_settings};
 pub(crate) use observed::{Followed, Observed};
 pub(crate) use rows::endpoints;
 
@@ -36,7 +36,7 @@ pub(crate) struct Endpoint {
     pub(crate) inside: Option<SocketAddr>,
     /// The names of its tools; none when it does not tell.
     pub(crate) tools: Option<Vec<String>>,
-    /// Why it is not ready.
+    /// Why it is not ready, or what else somebody should do about it.
     pub(crate) message: Option<String>,
 }
 

@@ -10,10 +10,12 @@ use serde_json::Value;
 use skep_api::conditions::types::READY;
 use skep_api::kind::GROUP;
 use skep_api::names::service_url;
-use skep_node::service::local_ports;
+use skep_node::service::{closed_ports, local_ports};
 
 use super::{Endpoint, Observed, USUAL_PATH};
 
+/// The life of an endpoint that does not get better by itself.
+const FAILED: &str = "Failed";
 /// Waiting for these is in vain unless somebody does something.
 const FAILURES: [&str; 8] = [
     "CrashLoopBackOff",
@@ -49,26 +51,39 @@ fn server(kind: &str, object: &DynamicObject, observed: &Observed) -> Endpoint {
     let ready = condition.map_or(status["phase"] == READY, |condition| condition["status"] == "True");
     let message = condition.and_then(|condition| text(&condition["message"])).or_else(|| text(&status["message"]));
     let url = text(&status["url"]);
-    let place = url.as_deref().and_then(|url| local_place(url, observed));
-    let (local_url, inside) = place.unzip();
-    Endpoint {
+    let place = url.as_deref().and_then(|url| local_place(url, observed)).unwrap_or_default();
+    let endpoint = Endpoint {
         kind: kind.to_owned(),
         namespace: object.namespace().unwrap_or_default(),
         name: object.name_any(),
         transport: text(&spec["transport"]),
         phase: text(&status["phase"]).unwrap_or_else(|| "Pending".to_owned()),
         ready,
-        local_url,
-        inside: inside.flatten(),
+        local_url: place.url,
+        inside: place.inside,
         url,
         tools: None,
         message: message.filter(|_| !ready),
+    };
+    match place.service {
+        Some((service, local)) => tell_closed(endpoint, service, local),
+        None => endpoint,
     }
 }
 
-/// Where a URL of a service leads to on this machine and on the network of the pods. Its form is
-/// `http://NAME.NAMESPACE.svc…:PORT/PATH`.
-fn local_place(url: &str, observed: &Observed) -> Option<(String, Option<SocketAddr>)> {
+/// Where a URL leads to.
+#[derive(Default)]
+struct LocalPlace<'a> {
+    /// On this machine.
+    url: Option<String>,
+    /// On the network of the pods.
+    inside: Option<SocketAddr>,
+    /// Whose port of this machine that is.
+    service: Option<(&'a Service, u16)>,
+}
+
+/// Where a URL of a service leads to. Its form is `http://NAME.NAMESPACE.svc…:PORT/PATH`.
+fn local_place<'a>(url: &str, observed: &'a Observed) -> Option<LocalPlace<'a>> {
     let rest = url.strip_prefix("http://")?;
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let (host, port) = authority.split_once(':').unwrap_or((authority, "80"));
@@ -80,7 +95,30 @@ fn local_place(url: &str, observed: &Observed) -> Option<(String, Option<SocketA
     let service = observed.services.iter().find(|service| is_it(service))?;
     let port = port.parse().ok()?;
     let local = local_ports(service).get(&port).copied()?;
-    Some((format!("http://127.0.0.1:{local}{path}"), inside(service, port)))
+    Some(LocalPlace {
+        url: Some(format!("http://127.0.0.1:{local}{path}")),
+        inside: inside(service, port),
+        service: Some((service, local)),
+    })
+}
+
+/// The endpoint at a port of this machine, unless another program has that port: whoever asks there asks that one.
+fn tell_closed(mut endpoint: Endpoint, service: &Service, local: u16) -> Endpoint {
+    let closed = closed_ports(service);
+    let in_use = |port: u16| {
+        format!(
+            "port {port} of 127.0.0.1 is in use by another program, perhaps another skep up: end that one, and the port \
+             is opened; ss -ltnp 'sport = :{port}' shows who it is"
+        )
+    };
+    if closed.contains(&local) {
+        FAILED.clone_into(&mut endpoint.phase);
+        endpoint.ready = false;
+        endpoint.message = Some(in_use(local));
+    } else if let Some(port) = closed.first().filter(|_| endpoint.ready) {
+        endpoint.message = Some(format!("its URL works, but node {}", in_use(*port)));
+    }
+    endpoint
 }
 
 /// The address of a service on the network of the pods.
@@ -107,7 +145,7 @@ fn offered(service: &Service, observed: &Observed) -> Vec<Endpoint> {
     let behind = Behind::find(service, observed);
     let endpoint = |(port, number, local): (&ServicePort, u16, u16)| {
         let path = if port.name.as_deref() == Some("mcp") { USUAL_PATH } else { "" };
-        Endpoint {
+        let endpoint = Endpoint {
             kind: behind.kind.to_owned(),
             namespace: namespace.clone(),
             name: behind.name.clone(),
@@ -119,7 +157,8 @@ fn offered(service: &Service, observed: &Observed) -> Vec<Endpoint> {
             inside: inside(service, number),
             tools: None,
             message: behind.message.clone(),
-        }
+        };
+        tell_closed(endpoint, service, local)
     };
     ports.into_iter().map(endpoint).collect()
 }
@@ -181,7 +220,7 @@ fn life(pods: &[&Pod], replicas: Option<i32>) -> (&'static str, Option<String>) 
         Some(message) => format!("{reason}: {message}"),
         None => reason.clone(),
     });
-    (if failed.is_some() { "Failed" } else { "Pending" }, told)
+    (if failed.is_some() { FAILED } else { "Pending" }, told)
 }
 
 fn is_ready(pod: &Pod) -> bool {

@@ -64,6 +64,29 @@ fn a_service_stands_for_the_workload_behind_it() {
 }
 
 #[test]
+fn a_port_of_somebody_else_is_no_endpoint() {
+    let closed = |name: &str, ports: &str| {
+        let mut service = service(name, "80:8081", &json!({"port": 80, "nodePort": 30001}));
+        service["metadata"]["annotations"]["skep.dev/closed-ports"] = json!(ports);
+        service
+    };
+    let observed = Observed {
+        services: objects(json!([closed("a", "8081"), closed("b", "30001")])),
+        pods: objects(json!([
+            pod("a", "True", &json!({"running": {}})),
+            pod("b", "True", &json!({"running": {}}))
+        ])),
+        ..Observed::default()
+    };
+    let found = endpoints(&observed);
+    assert_eq!((found[0].phase.as_str(), found[0].ready), ("Failed", false));
+    let told = |row: &Endpoint| row.message.clone().unwrap();
+    assert!(told(&found[0]).starts_with("port 8081 of 127.0.0.1 is in use by another program"), "{:?}", found[0]);
+    assert_eq!((found[1].phase.as_str(), found[1].ready), ("Ready", true));
+    assert!(told(&found[1]).starts_with("its URL works, but node port 30001 of 127.0.0.1 is in use"), "{:?}", found[1]);
+}
+
+#[test]
 fn an_object_with_a_controller_speaks_for_itself() {
     let server = |name: &str, status: Value| {
         let object = json!({"apiVersion": "toolhive.stacklok.dev/v1beta1", "kind": "MCPServer",

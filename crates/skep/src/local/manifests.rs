@@ -5,9 +5,12 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use kube::Client;
 use serde_json::Value;
+use skep_kube::yaml;
 
 use crate::hint::Hinted;
+use crate::objects::Place;
 
 /// An object that somebody wants to be there.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,6 +27,12 @@ pub(crate) fn read(places: &[PathBuf]) -> anyhow::Result<Vec<Manifest>> {
         for file in files(place)? {
             manifests.extend(read_file(&file)?);
         }
+    }
+    if manifests.is_empty() && !places.is_empty() {
+        let places: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
+        return Err(Hinted::new(format!("there is no manifest in {}", places.join(", ")))
+            .hint("a manifest is YAML or JSON with an apiVersion, a kind and a metadata.name")
+            .into());
     }
     // What others live in or are made of comes first; the rest keeps its order.
     manifests.sort_by_key(|manifest| match manifest.object["kind"].as_str() {
@@ -62,12 +71,42 @@ fn read_file(file: &Path) -> anyhow::Result<Vec<Manifest>> {
     parse(&file.display().to_string(), &text)
 }
 
+/// Applies manifests; none of them when the server would refuse one.
+pub(super) async fn apply(client: &Client, manifests: &[Manifest]) -> anyhow::Result<()> {
+    for dry_run in [true, false] {
+        for manifest in manifests.iter().filter(|manifest| !dry_run || !lives_in_another(manifest, manifests)) {
+            let applied = async {
+                let place = Place::find(client, &manifest.object, "default").await?;
+                if dry_run { place.try_apply(&manifest.object).await } else { place.apply(&manifest.object).await }
+            };
+            applied.await.with_context(|| format!("cannot apply {}", manifest.origin))?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether the server can say nothing about an object before it has another one: its namespace, or its kind.
+fn lives_in_another(manifest: &Manifest, manifests: &[Manifest]) -> bool {
+    let group = manifest.object["apiVersion"].as_str().and_then(|version| version.split_once('/'));
+    manifests.iter().map(|other| &other.object).any(|other| match other["kind"].as_str() {
+        Some("Namespace") => other["metadata"]["name"] == manifest.object["metadata"]["namespace"],
+        Some("CustomResourceDefinition") => {
+            other["spec"]["names"]["kind"] == manifest.object["kind"]
+                && group.is_some_and(|(group, _)| other["spec"]["group"] == group)
+        }
+        _ => false,
+    })
+}
+
 /// The manifests in a text, which comes from a place of this name.
 pub(super) fn parse(place: &str, text: &str) -> anyhow::Result<Vec<Manifest>> {
-    let documents: Vec<Value> = serde_saphyr::from_multiple(text)
-        .map_err(|error| Hinted::new(format!("{place} is not valid YAML: {error}")))?;
+    let documents = yaml::read_all(text).map_err(|error| {
+        let error = error.strip_prefix("yaml: ").unwrap_or(&error);
+        Hinted::new(format!("{place} is not valid YAML: {error}"))
+            .hint("a key stands once in its object, strings with special characters are quoted, and tabs indent nothing")
+    })?;
     let mut manifests = Vec::new();
-    for (index, document) in documents.into_iter().enumerate().filter(|(_, document)| !document.is_null()) {
+    for (index, document) in documents.into_iter().enumerate() {
         let origin = format!("{place}, document {}", index + 1);
         match document["kind"].as_str() {
             Some("List") => {
@@ -115,11 +154,20 @@ mod tests {
         assert!(found[0].origin.ends_with("a.yaml, document 2"), "{}", found[0].origin);
     }
 
+    /// As kubectl reads them.
+    #[test]
+    fn numbers_that_begin_with_zero_are_octal() {
+        let text = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {mode: 0400}\n";
+        assert_eq!(read_text(text).unwrap()[0].object["spec"]["mode"], 0o400);
+    }
+
     #[test]
     fn what_is_missing_is_named() {
         assert!(read_text("kind: ConfigMap\n").unwrap_err().ends_with("document 1: apiVersion is missing"));
         assert!(read_text("apiVersion: v1\nkind: X\n").unwrap_err().ends_with("metadata.name is missing"));
-        assert!(read_text("a: [").unwrap_err().contains("is not valid YAML"));
+        assert!(read_text("a: [").unwrap_err().contains("is not valid YAML: did not find expected ',' or ']'"));
+        assert!(read_text("a: 1\na: 2").unwrap_err().ends_with("line 2: key \"a\" already set in map"));
+        assert!(read_text("# nothing\n").unwrap_err().starts_with("there is no manifest in "));
         let empty = tempfile::TempDir::new().unwrap();
         assert!(read(&[empty.path().to_owned()]).unwrap_err().to_string().starts_with("there is no manifest in"));
         assert!(read(&[empty.path().join("absent.yaml")]).unwrap_err().to_string().starts_with("cannot read"));

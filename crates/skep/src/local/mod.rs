@@ -39,6 +39,7 @@ pub(crate) struct Settings {
     pub(crate) listen: SocketAddr,
     pub(crate) isolation: Isolation,
     pub(crate) manifests: Vec<Manifest>,
+    /// Whether there is a demo where nothing else was ever applied.
     pub(crate) demo: bool,
     pub(crate) image_map: ImageMap,
 }
@@ -58,6 +59,7 @@ impl Local {
     pub(crate) async fn start(settings: Settings) -> anyhow::Result<Self> {
         let broker = Broker::connect().context("cannot reach the process outside of the namespaces")?;
         let listener = broker.listen(settings.listen).await.map_err(|error| busy(&error, settings.listen))?;
+        let is_new = settings.data.is_new()?;
         let server = ApiServer::start(settings.data.path(), listener, &[]).await?;
         let client = server.client();
         let ranges =
@@ -119,21 +121,22 @@ impl Local {
             stop_controllers,
             member,
         };
-        local.apply_all(&settings).await?;
+        local.apply_all(&settings, is_new).await?;
         Ok(local)
     }
 
-    async fn apply_all(&self, settings: &Settings) -> anyhow::Result<()> {
-        if settings.demo {
+    async fn apply_all(&self, settings: &Settings, is_new: bool) -> anyhow::Result<()> {
+        if settings.demo && is_new {
             for Manifest { object, .. } in manifests::parse("the demo", demo::MANIFEST)? {
-                apply(&self.client, &object).await?;
+                let place = Place::find(&self.client, &object, "default").await?;
+                // A first start that was cut short may have been long enough for somebody else's objects.
+                if place.api.get_opt(&place.name).await?.is_none() {
+                    place.apply(&object).await?;
+                }
             }
         }
-        for manifest in &settings.manifests {
-            let applied = apply(&self.client, &manifest.object).await;
-            applied.with_context(|| format!("cannot apply {}", manifest.origin))?;
-        }
-        Ok(())
+        manifests::apply(&self.client, &settings.manifests).await?;
+        settings.data.tell_begun()
     }
 
     /// Ends everything in an orderly way: pods first, the API server last.

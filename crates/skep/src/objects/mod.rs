@@ -45,8 +45,16 @@ impl Place {
 
     /// Applies the object, on the server's side.
     pub(crate) async fn apply(&self, object: &Value) -> anyhow::Result<DynamicObject> {
-        let parameters = PatchParams::apply(MANAGER).force();
-        self.api.patch(&self.name, &parameters, &Patch::Apply(object)).await.map_err(refusal)
+        self.patch(object, &PatchParams::apply(MANAGER).force()).await
+    }
+
+    /// Asks the server whether it would apply the object.
+    pub(crate) async fn try_apply(&self, object: &Value) -> anyhow::Result<DynamicObject> {
+        self.patch(object, &PatchParams::apply(MANAGER).force().dry_run()).await
+    }
+
+    async fn patch(&self, object: &Value, parameters: &PatchParams) -> anyhow::Result<DynamicObject> {
+        self.api.patch(&self.name, parameters, &Patch::Apply(object)).await.map_err(refusal)
     }
 
     /// How kubectl would call it: `deployment.apps/echo`.

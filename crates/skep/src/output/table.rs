@@ -1,5 +1,7 @@
 //! Text in columns.
 
+use std::collections::BTreeSet;
+
 /// Columns with a heading each.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Table {
@@ -32,8 +34,9 @@ impl Table {
         Self { headings: filter(&self.headings), rows: self.rows.iter().map(filter).collect() }
     }
 
-    /// The same table with what is in its first column cut, so that no line is longer than `width` if that can be had.
-    pub(crate) fn cut_first(&self, width: usize) -> Self {
+    /// The same table with what is in its first column cut, so that no line is longer than `width` if that can be had;
+    /// none when rows that differ would look the same. The middle is what names can do without.
+    pub(crate) fn cut_first(&self, width: usize) -> Option<Self> {
         let longest = |lines: &[String]| lines.iter().map(|line| line.chars().count()).max().unwrap_or_default();
         let first = self.rows.iter().chain([&self.headings]).filter_map(|cells| cells.first());
         let first: Vec<String> = first.cloned().collect();
@@ -41,10 +44,13 @@ impl Table {
         let mut cut = self.clone();
         for cell in cut.rows.iter_mut().filter_map(|cells| cells.first_mut()) {
             if cell.chars().count() > room {
-                *cell = cell.chars().take(room - 1).chain(['…']).collect();
+                let (head, tail) = (room / 2, (room - 1) / 2);
+                let end = cell.chars().skip(cell.chars().count() - tail);
+                *cell = cell.chars().take(head).chain(['…']).chain(end).collect();
             }
         }
-        cut
+        let different = |table: &Self| table.rows.iter().filter_map(|cells| cells.first().cloned()).collect::<BTreeSet<_>>();
+        (different(&cut).len() == different(self).len()).then_some(cut)
     }
 
     /// The heading and the rows, a line each, without spaces at the end.
@@ -81,7 +87,9 @@ mod tests {
         assert_eq!(table.text(), "NAME     N\na        1\nlonger   two\n");
         assert_eq!(table.without(&["N"]).lines(), ["NAME", "a", "longer"]);
         table.row(["very-long-name", "3"]);
-        assert_eq!(table.cut_first(14).lines()[3], "very-lo…   3");
-        assert_eq!(table.cut_first(1).lines()[3], "very-…   3");
+        assert_eq!(table.cut_first(14).unwrap().lines()[3], "very…ame   3");
+        assert_eq!(table.cut_first(1).unwrap().lines()[3], "ver…me   3");
+        table.row(["very-different-name", "4"]);
+        assert_eq!(table.cut_first(1), None, "both would look the same");
     }
 }

@@ -6,6 +6,7 @@ mod tcp;
 mod udp;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -51,13 +52,28 @@ impl Protocol {
     }
 }
 
+impl fmt::Display for Door {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.place {
+            Place::Inside(address) => write!(formatter, "{address}"),
+            Place::Machine(port) => write!(formatter, "127.0.0.1:{port}"),
+        }?;
+        match self.protocol {
+            Protocol::Tcp => Ok(()),
+            Protocol::Udp => formatter.write_str(" (UDP)"),
+        }
+    }
+}
+
 /// Keeps the doors of all services as they should be.
 pub(crate) struct Proxy {
     broker: Broker,
     node: Ipv4Addr,
     open: BTreeMap<Door, Open>,
-    /// Doors that could not be opened: somebody else may have the port.
-    closed: BTreeSet<Door>,
+    /// Doors that could not be opened, each with who wants it: somebody else may have the port.
+    closed: BTreeMap<Door, ServiceKey>,
+    /// Doors on the machine that nobody is behind yet, and that could be opened.
+    free: BTreeSet<Door>,
 }
 
 struct Open {
@@ -77,7 +93,7 @@ impl Drop for Task {
 
 impl Proxy {
     pub(crate) fn new(broker: Broker, node: Ipv4Addr) -> Self {
-        Self { broker, node, open: BTreeMap::new(), closed: BTreeSet::new() }
+        Self { broker, node, open: BTreeMap::new(), closed: BTreeMap::new(), free: BTreeSet::new() }
     }
 
     /// Whether every door is open that should be.
@@ -85,12 +101,33 @@ impl Proxy {
         self.closed.is_empty()
     }
 
-    /// Opens and closes doors. A door that cannot be opened is told once, and tried again with every update.
+    /// The ports of the machine that could not be opened, of each service.
+    pub(crate) fn closed_ports(&self) -> BTreeMap<ServiceKey, BTreeSet<u16>> {
+        let mut ports: BTreeMap<ServiceKey, BTreeSet<u16>> = BTreeMap::new();
+        for (door, owner) in &self.closed {
+            if let Place::Machine(port) = door.place {
+                ports.entry(owner.clone()).or_default().insert(port);
+            }
+        }
+        ports
+    }
+
+    /// Opens and closes doors. A door on the machine is tried as soon as it is wanted, even if nobody is behind it, so that
+    /// it is known early that it cannot be had. A door that cannot be opened is told once, and tried again with every update.
     pub(crate) async fn update(&mut self, directory: &Directory) {
         let wanted = doors(directory, self.node);
-        self.open.retain(|door, open| wanted.get(door).is_some_and(|(owner, ..)| *owner == open.owner));
-        self.closed.retain(|door| wanted.contains_key(door));
+        // A door that nobody is behind any more could be opened again.
+        self.free.extend(self.open.keys());
+        self.free.retain(|door| wanted.get(door).is_some_and(|(_, port, _)| port.backends.is_empty()));
+        self.open.retain(|door, open| {
+            wanted.get(door).is_some_and(|(owner, port, _)| *owner == open.owner && !port.backends.is_empty())
+        });
+        self.closed.retain(|door, _| wanted.contains_key(door));
         for (door, (owner, port, affinity)) in wanted {
+            let has_backends = !port.backends.is_empty();
+            if !has_backends && self.free.contains(&door) {
+                continue;
+            }
             if let Some(open) = self.open.get(&door) {
                 open.balance.lock().update(port.backends.clone(), affinity);
                 continue;
@@ -100,13 +137,19 @@ impl Proxy {
             match self.open(door, balance.clone()).await {
                 Ok(task) => {
                     self.closed.remove(&door);
-                    self.open.insert(door, Open { owner, balance, _task: Task(task) });
+                    let open = Open { owner, balance, _task: Task(task) };
+                    if has_backends {
+                        self.open.insert(door, open);
+                    } else {
+                        self.free.insert(door);
+                    }
                 }
                 Err(error) => {
-                    let ((namespace, name), number) = &owner;
-                    if self.closed.insert(door) {
-                        tracing::warn!(namespace, service = name, port = number, ?door, %error, "service port not open");
+                    let ((namespace, name), number) = owner;
+                    if !self.closed.contains_key(&door) {
+                        tracing::warn!("port {number} of the service {namespace}/{name} is not open at {door}: {error}");
                     }
+                    self.closed.insert(door, (namespace, name));
                 }
             }
         }
@@ -137,21 +180,28 @@ impl Proxy {
 
 type Wanted<'a> = BTreeMap<Door, ((ServiceKey, u16), &'a Port, Option<Duration>)>;
 
-/// Every door that should be open. Two services that want the same one: the first by name gets it.
+/// Every door that should be open, and those on the machine that will be as soon as somebody is behind them. Two services that want the same one: the first by name
+/// gets it, and one with somebody behind it before one without.
 fn doors(directory: &Directory, node: Ipv4Addr) -> Wanted<'_> {
     let mut doors = Wanted::new();
     for (key, entry) in &directory.services {
-        for port in entry.ports.iter().filter(|port| !port.backends.is_empty()) {
+        for port in &entry.ports {
             let Some(protocol) = Protocol::of(port) else { continue };
+            let has_backends = !port.backends.is_empty();
             let mut want = |place| {
-                let door = Door { protocol, place };
-                doors.entry(door).or_insert_with(|| ((key.clone(), port.number), port, entry.affinity));
+                let wish = || ((key.clone(), port.number), port, entry.affinity);
+                let known = doors.entry(Door { protocol, place }).or_insert_with(wish);
+                if known.1.backends.is_empty() && has_backends {
+                    *known = wish();
+                }
             };
-            if let Some(address) = entry.address {
+            if let Some(address) = entry.address.filter(|_| has_backends) {
                 want(Place::Inside(SocketAddr::new(address, port.number)));
             }
             if let Some(node_port) = port.on_node {
-                want(Place::Inside(SocketAddr::new(IpAddr::V4(node), node_port)));
+                if has_backends {
+                    want(Place::Inside(SocketAddr::new(IpAddr::V4(node), node_port)));
+                }
                 want(Place::Machine(node_port));
             }
             if let Some(local) = port.on_machine {
@@ -199,5 +249,23 @@ mod tests {
         let tcp = tcp.map(|place| Door { protocol: Protocol::Tcp, place });
         let udp = Door { protocol: Protocol::Udp, place: inside("10.96.0.4:53") };
         assert_eq!(open, [&tcp[..], &[udp]].concat());
+    }
+
+    #[tokio::test]
+    async fn a_port_of_somebody_else_is_known_before_anybody_is_ready() {
+        let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = other.local_addr().unwrap().port();
+        let service = json!({"metadata": {"namespace": "n", "name": "a",
+                "annotations": {"skep.dev/local-ports": format!("80:{port}")}},
+            "spec": {"type": "LoadBalancer", "ports": [{"port": 80}]}});
+        let directory = directory(json!([service]), json!([]));
+        let mut proxy = Proxy::new(Broker::connect().unwrap(), [10, 244, 0, 1].into());
+        proxy.update(&directory).await;
+        let closed = BTreeMap::from([(("n".to_owned(), "a".to_owned()), BTreeSet::from([port]))]);
+        assert_eq!((proxy.closed_ports(), proxy.is_complete()), (closed, false));
+        drop(other);
+        proxy.update(&directory).await;
+        assert_eq!((proxy.closed_ports(), proxy.is_complete()), (BTreeMap::new(), true));
+        assert!(std::net::TcpListener::bind(("127.0.0.1", port)).is_ok(), "nobody is behind it, so it is not open");
     }
 }

@@ -1,7 +1,7 @@
 //! `skep up --detach`: the same command again, in the background.
 
-use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read as _, Seek as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -14,9 +14,11 @@ use crate::commands::status;
 use crate::connection::connect;
 use crate::data_folder::DataFolder;
 use crate::endpoint::{self, Endpoint, Observed};
-use crate::hint::Hinted;
+use crate::hint::{Hinted, NOT_YET};
 use crate::output;
 
+/// Tells the process in the background that it is that one, and where its log is.
+pub(super) const LOG_VARIABLE: &str = "SKEP_BACKGROUND_LOG";
 /// How long a start may take.
 const START_LIMIT: Duration = Duration::from_mins(2);
 /// How long endpoints may take to become ready before they are told as they are.
@@ -26,88 +28,178 @@ const SILENCE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) async fn start(data: &DataFolder, manifests: &[PathBuf]) -> anyhow::Result<()> {
-    // The log of somebody who is there already must not be taken away.
     if data.occupant()?.is_some() {
         return Err(data.occupied().into());
     }
     data.make()?;
-    let mut child = spawn(data, manifests.iter().any(|place| place == Path::new("-")))?;
-    serving(data, &mut child).await?;
-    relay(data);
+    let mut background = Background::spawn(data, manifests.iter().any(|place| place == Path::new("-")))?;
+    background.serving(data).await?;
+    background.relay();
     let client = connect(data).await?;
-    let endpoints = endpoint::ask_all(ready(&client).await?).await;
-    eprintln!("in the background as process {}, with the log {}", child.id(), data.log().display());
+    let endpoints = ready(&client).await?;
+    eprintln!("in the background as process {}, with the log {}", background.child.id(), data.log().display());
     eprintln!("skep status shows what it serves, skep down stops it");
-    if endpoints.is_empty() { Ok(()) } else { output::print(&status::table(&endpoints, false)) }
-}
-
-fn spawn(data: &DataFolder, reads_input: bool) -> anyhow::Result<Child> {
-    let log = data.log();
-    let before = log.with_extension("previous");
-    let context = || format!("cannot write the log {}", log.display());
-    if log.exists() {
-        fs::rename(&log, before).with_context(context)?;
+    if !endpoints.is_empty() {
+        output::print(&status::table(&endpoints, false))?;
     }
-    // What is said may be about anything that is served here.
-    let output = OpenOptions::new().create_new(true).append(true).mode(0o600).open(&log).with_context(context)?;
-    let same = |argument: OsString| if argument == "--detach" { "--detached".into() } else { argument };
-    let mut command = Command::new(std::env::current_exe().context("the program cannot find itself")?);
-    command.args(std::env::args_os().skip(1).map(same));
-    command.stdin(if reads_input { Stdio::inherit() } else { Stdio::null() });
-    command.stdout(output.try_clone()?).stderr(output);
-    command.spawn().context("cannot start a process in the background")
+    for line in endpoint::client_lines(&endpoints) {
+        eprintln!("{line}");
+    }
+    verdict(&endpoints).map_err(Into::into)
 }
 
-/// Tells what the process in the background has said so far.
-fn relay(data: &DataFolder) {
-    eprint!("{}", fs::read_to_string(data.log()).unwrap_or_default());
+/// The process in the background.
+struct Background {
+    child: Child,
+    /// What it says.
+    log: File,
+    /// Where that is until the folder belongs to it.
+    early: PathBuf,
 }
 
-/// Waits until everything is applied.
-async fn serving(data: &DataFolder, child: &mut Child) -> anyhow::Result<()> {
-    let begun = Instant::now();
-    loop {
-        // A process that has failed had its reasons, and told them.
-        if let Some(status) = child.try_wait()? {
-            relay(data);
-            std::process::exit(status.code().unwrap_or(1));
+impl Background {
+    fn spawn(data: &DataFolder, reads_input: bool) -> anyhow::Result<Self> {
+        let early = data.early_log(std::process::id());
+        let context = || format!("cannot write the log {}", early.display());
+        // What is said may be about anything that is served here.
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).read(true).append(true).mode(0o600);
+        let log = options.open(&early).with_context(context)?;
+        log.set_len(0).with_context(context)?;
+        let mut command = Command::new(std::env::current_exe().context("the program cannot find itself")?);
+        command.args(std::env::args_os().skip(1)).env(LOG_VARIABLE, &early);
+        command.stdin(if reads_input { Stdio::inherit() } else { Stdio::null() });
+        command.stdout(log.try_clone()?).stderr(log.try_clone()?);
+        let child = command.spawn().context("cannot start a process in the background")?;
+        Ok(Self { child, log, early })
+    }
+
+    /// Tells what the process has said so far.
+    fn relay(&mut self) {
+        let mut text = String::new();
+        // What cannot be read is in the log for others.
+        let _ = self.log.rewind().and_then(|()| self.log.read_to_string(&mut text));
+        eprint!("{text}");
+    }
+
+    /// Waits until everything is applied.
+    async fn serving(&mut self, data: &DataFolder) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        loop {
+            // A process that has failed had its reasons, and told them.
+            if let Some(status) = self.child.try_wait()? {
+                self.relay();
+                // It is gone when the folder was that process's own.
+                let _ = fs::remove_file(&self.early);
+                std::process::exit(status.code().unwrap_or(1));
+            }
+            let is_there = data.occupant()? == i32::try_from(self.child.id()).ok();
+            if is_there && data.serving().is_some() {
+                return Ok(());
+            }
+            if begun.elapsed() > START_LIMIT {
+                let problem = format!("skep up (process {}) has not started in {START_LIMIT:?}", self.child.id());
+                let hint = format!("it goes on trying; see {}, or end it with skep down", data.log().display());
+                return Err(Hinted::new(problem).hint(hint).into());
+            }
+            tokio::time::sleep(PAUSE).await;
         }
-        let is_there = data.occupant()? == i32::try_from(child.id()).ok();
-        if is_there && data.serving().is_some() {
-            return Ok(());
-        }
-        if begun.elapsed() > START_LIMIT {
-            let problem = format!("skep up (process {}) has not started in {START_LIMIT:?}", child.id());
-            let hint = format!("it goes on trying; see {}, or end it with skep down", data.log().display());
-            return Err(Hinted::new(problem).hint(hint).into());
-        }
-        tokio::time::sleep(PAUSE).await;
     }
 }
 
-/// Waits until all endpoints are ready, or known to fail, or for as long as anybody would.
+fn is_settled(endpoint: &Endpoint) -> bool {
+    endpoint.ready || ["Failed", "Stopped"].contains(&endpoint.phase.as_str())
+}
+
+/// The endpoints, and whether all balancers have got their ports.
+async fn look(client: &Client) -> anyhow::Result<(Vec<Endpoint>, bool)> {
+    let observed = Observed::now(client).await?;
+    let mut offered = observed.services.iter().filter(|service| {
+        let spec = service.spec.as_ref();
+        spec.and_then(|spec| spec.type_.as_deref()) == Some("LoadBalancer")
+    });
+    let is_complete = offered.all(|service| !skep_node::service::local_ports(service).is_empty());
+    Ok((endpoint::endpoints(&observed), is_complete))
+}
+
+/// Waits until all endpoints are ready, or known to fail, or for as long as anybody would; and asks them for their tools.
 async fn ready(client: &Client) -> anyhow::Result<Vec<Endpoint>> {
     let begun = Instant::now();
+    let states = |endpoints: &[Endpoint]| endpoints.iter().map(|one| (one.full_name(), one.ready)).collect::<Vec<_>>();
     let mut told = false;
     loop {
-        let observed = Observed::now(client).await?;
-        let offered = observed.services.iter().filter(|service| {
-            let spec = service.spec.as_ref();
-            spec.and_then(|spec| spec.type_.as_deref()) == Some("LoadBalancer")
-        });
-        let is_complete = offered.into_iter().all(|service| !skep_node::service::local_ports(service).is_empty());
-        let endpoints = endpoint::endpoints(&observed);
-        let settled = |endpoint: &Endpoint| endpoint.ready || ["Failed", "Stopped"].contains(&endpoint.phase.as_str());
-        if (is_complete && endpoints.iter().all(settled)) || begun.elapsed() > READY_LIMIT {
-            return Ok(endpoints);
+        let (endpoints, is_complete) = look(client).await?;
+        let is_late = begun.elapsed() > READY_LIMIT;
+        let waiting: Vec<String> =
+            endpoints.iter().filter(|endpoint| !is_settled(endpoint)).map(Endpoint::full_name).collect();
+        if is_late || (is_complete && waiting.is_empty()) {
+            let before = states(&endpoints);
+            let asked = endpoint::ask_all(endpoints).await;
+            // That somebody else has a port may be known a moment after pods are ready.
+            if is_late || before == states(&look(client).await?.0) {
+                return Ok(asked);
+            }
         }
         if begun.elapsed() > SILENCE && !told {
-            let waiting: Vec<String> =
-                endpoints.iter().filter(|endpoint| !settled(endpoint)).map(Endpoint::full_name).collect();
             let limit = READY_LIMIT.as_secs();
             eprintln!("waiting at most {limit} s for {}; it goes on without this command, too", waiting.join(", "));
             told = true;
         }
         tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// What keeps this from being a success.
+fn verdict(endpoints: &[Endpoint]) -> Result<(), Hinted> {
+    let (failed, late): (Vec<&Endpoint>, Vec<&Endpoint>) = endpoints
+        .iter()
+        .filter(|endpoint| !endpoint.ready && endpoint.phase != "Stopped")
+        .partition(|endpoint| endpoint.phase == "Failed");
+    let names = |endpoints: &[&Endpoint]| {
+        let named = endpoints.iter().map(|one| match &one.message {
+            Some(message) => format!("{} ({})", one.full_name(), message.lines().next().unwrap_or_default()),
+            None => format!("{} ({})", one.full_name(), one.phase),
+        });
+        named.collect::<Vec<_>>().join(", ")
+    };
+    let goes_on = "skep up goes on in the background: skep status and skep logs NAME show more, skep down stops it";
+    if !failed.is_empty() {
+        return Err(Hinted::new(format!("not served: {}", names(&failed))).hint(goes_on));
+    }
+    if !late.is_empty() {
+        let problem = format!("not ready yet after {} s: {}", READY_LIMIT.as_secs(), names(&late));
+        return Err(Hinted::new(problem).hint(goes_on).exit_code(NOT_YET));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hint::{exit_code, report};
+
+    #[test]
+    fn what_is_not_served_is_told_with_a_code_of_its_own() {
+        let endpoint = |name: &str, phase: &str, message: Option<&str>| Endpoint {
+            namespace: "n".to_owned(),
+            name: name.to_owned(),
+            phase: phase.to_owned(),
+            ready: phase == "Ready",
+            message: message.map(str::to_owned),
+            ..Endpoint::default()
+        };
+        let told = |endpoints: &[Endpoint]| {
+            let error = anyhow::Error::new(verdict(endpoints).unwrap_err());
+            (exit_code(&error), report(&error).lines().next().unwrap().to_owned())
+        };
+        let good = [endpoint("a", "Ready", Some("a note")), endpoint("b", "Stopped", None)];
+        assert!(verdict(&good).is_ok());
+        let late = endpoint("c", "Pending", None);
+        let failed = endpoint("d", "Failed", Some("CrashLoopBackOff: back-off 10s"));
+        assert_eq!(
+            told(std::slice::from_ref(&late)),
+            (Some(4), "error: not ready yet after 60 s: n/c (Pending)".to_owned())
+        );
+        assert_eq!(told(&[late, failed]), (None, "error: not served: n/d (CrashLoopBackOff: back-off 10s)".to_owned()));
     }
 }

@@ -9,7 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::endpoint::{Endpoint, Followed, MOST_ASKED, Side, client_settings, endpoints};
+use crate::endpoint::{Endpoint, Followed, MOST_ASKED, Side, client_lines, endpoints};
 use crate::output::Table;
 use crate::screen::{self, Colour, Line};
 
@@ -61,6 +61,8 @@ struct View {
     answers: HashMap<Key, Answer>,
     /// What was said last about each endpoint, where there is no table.
     said: HashMap<Key, String>,
+    /// What was said last to paste into the settings of a client, where there is no table.
+    pasted: Vec<String>,
 }
 
 fn key(endpoint: &Endpoint) -> Key {
@@ -147,12 +149,19 @@ impl View {
             }
             self.said.insert(key, word);
         }
+        let paste = client_lines(&self.endpoints);
+        if paste != self.pasted {
+            lines.extend(paste.iter().cloned());
+            self.pasted = paste;
+        }
         lines
     }
 }
 
 /// Columns that give way, in this order, where the terminal is narrow.
-const LESS: [&[&str]; 4] = [&[], &["TRANSPORT"], &["TRANSPORT", "TOOLS"], &["TRANSPORT", "TOOLS", "PHASE"]];
+const LESS: [&[&str]; 3] = [&[], &["TRANSPORT"], &["TRANSPORT", "TOOLS"]];
+/// Those that give way when even names that are cut do not leave room for them.
+const LEAST: &[&str] = &["TRANSPORT", "TOOLS", "PHASE"];
 
 /// What a terminal of that many columns and rows shows.
 fn picture(endpoints: &[Endpoint], (width, height): (usize, usize)) -> Vec<Line> {
@@ -170,10 +179,12 @@ fn picture(endpoints: &[Endpoint], (width, height): (usize, usize)) -> Vec<Line>
             endpoint.tools.as_ref().map_or_else(none, |tools| tools.len().to_string()),
         ]);
     }
-    let fits = |lines: &Vec<String>| lines.iter().all(|line| line.chars().count() <= width);
-    let mut forms = LESS.iter().map(|less| table.without(less).lines());
-    let least = || table.without(LESS[LESS.len() - 1]).cut_first(width).lines();
-    let rows = forms.find(fits).unwrap_or_else(least);
+    let fits = |table: &Table| table.lines().iter().all(|line| line.chars().count() <= width);
+    let cut = |table: &Table| table.cut_first(width).filter(fits);
+    let mut forms = LESS.iter().map(|less| table.without(less));
+    let least = table.without(LEAST);
+    let shown = forms.find(fits).or_else(|| cut(&table.without(LESS[LESS.len() - 1])));
+    let rows = shown.or_else(|| cut(&least)).unwrap_or(least).lines();
     let paint = |(index, text): (usize, String)| {
         let line = Line::new(text).cut(width);
         match index.checked_sub(1).and_then(|index| endpoints.get(index)) {
@@ -194,7 +205,7 @@ fn picture(endpoints: &[Endpoint], (width, height): (usize, usize)) -> Vec<Line>
         lines.truncate(room.saturating_sub(1));
         lines.push(Line::new("… skep status shows all").cut(width));
     }
-    let paste = paste(endpoints);
+    let paste = client_lines(endpoints);
     if !paste.is_empty() && lines.len() + paste.len() <= room && paste.iter().all(|line| line.chars().count() <= width)
     {
         lines.extend(paste.into_iter().map(Line::new));
@@ -210,17 +221,6 @@ fn colour(phase: &str) -> Colour {
         "Failed" => Colour::Red,
         _ => Colour::Yellow,
     }
-}
-
-/// What to paste into the settings of an MCP client, once there is something.
-fn paste(endpoints: &[Endpoint]) -> Vec<String> {
-    let settings = client_settings(endpoints);
-    if settings["mcpServers"].as_object().is_none_or(serde_json::Map::is_empty) {
-        return Vec::new();
-    }
-    let text = format!("{settings:#}");
-    let lines = text.lines().map(str::to_owned);
-    [String::new(), "For MCP clients:".to_owned()].into_iter().chain(lines).collect()
 }
 
 #[cfg(test)]

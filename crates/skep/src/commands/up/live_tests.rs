@@ -41,6 +41,28 @@ fn a_picture_fits_into_its_terminal() {
 }
 
 #[test]
+fn long_names_are_told_apart_and_the_phase_stays() {
+    let name = |end: &str| format!("a-server-with-a-long-name-{end}");
+    let endpoints = [endpoint(&name("one"), "Ready", Some(9)), endpoint(&name("two"), "Failed", None)];
+    let lines = seen(&picture(&endpoints, (60, 24)));
+    assert_eq!(lines[1], "a-server-wi…ng-name-one   Ready    http://127.0.0.1:8080/mcp");
+    assert_eq!(lines[2], "a-server-wi…ng-name-two   Failed   http://127.0.0.1:8080");
+}
+
+#[test]
+fn what_to_paste_is_said_once() {
+    let mut view = View::default();
+    let mut said = |endpoints: &[Endpoint]| {
+        view.endpoints = endpoints.to_vec();
+        view.news()
+    };
+    assert_eq!(said(&[endpoint("echo", "Ready", None)]).len(), 1, "nothing is known of it");
+    let lines = said(&[endpoint("echo", "Ready", Some(9))]);
+    assert_eq!(lines[1..4], ["For MCP clients:", "{", "  \"mcpServers\": {"]);
+    assert!(said(&[endpoint("echo", "Ready", Some(9))]).is_empty());
+}
+
+#[test]
 fn a_line_is_said_for_every_change() {
     let mut view = View::default();
     let now = Instant::now();

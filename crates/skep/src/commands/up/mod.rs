@@ -30,18 +30,20 @@ pub struct Settings {
     manifests: Vec<PathBuf>,
     demo: bool,
     image_map: ImageMap,
+    /// The file of the image map, if one was named.
+    named_map: Option<PathBuf>,
     place: Place,
 }
 
 /// Which of the processes of a start this is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Place {
     /// The one that a person waits for.
     Foreground,
     /// The one that starts another in the background.
     BeforeBackground,
-    /// The one in the background.
-    Background,
+    /// The one in the background, with its log.
+    Background(PathBuf),
 }
 
 impl TryFrom<UpArgs> for Settings {
@@ -53,31 +55,34 @@ impl TryFrom<UpArgs> for Settings {
                 .hint("skep up serves this machine alone; use 127.0.0.1, or run the operator in a cluster")
                 .into());
         }
-        let image_map = args.image_map.as_deref().map(ImageMap::read).transpose()?.unwrap_or_default();
+        let data = DataFolder::try_from(args.data)?;
+        let map = args.image_map.clone().or_else(|| data.image_map());
+        let image_map = map.as_deref().map(ImageMap::read).transpose()?.unwrap_or_default();
         Ok(Self {
-            data: args.data.try_into()?,
+            data,
             listen: args.listen,
             isolation: args.isolation,
             demo: args.filename.is_empty() && !args.no_demo,
             manifests: args.filename,
             image_map,
-            place: match (args.detach, args.detached) {
-                (true, _) => Place::BeforeBackground,
-                (_, true) => Place::Background,
-                _ => Place::Foreground,
+            named_map: args.image_map,
+            place: match std::env::var_os(detach::LOG_VARIABLE) {
+                Some(log) => Place::Background(log.into()),
+                None if args.detach => Place::BeforeBackground,
+                None => Place::Foreground,
             },
         })
     }
 }
 
 pub(super) fn run(settings: Settings) -> anyhow::Result<()> {
-    match settings.place {
+    match &settings.place {
         // The process outside has done that.
         _ if isolation::is_inside() => {}
         Place::Foreground => {}
         Place::BeforeBackground => return wait_for(detach::start(&settings.data, &settings.manifests)),
         // Whoever closes the terminal does not mean this process.
-        Place::Background => drop(rustix::process::setsid().context("cannot leave the terminal")?),
+        Place::Background(_) => drop(rustix::process::setsid().context("cannot leave the terminal")?),
     }
     let data = settings.data.clone();
     enclosed::run(settings.isolation, &data, |isolation| serve(settings, isolation))
@@ -85,7 +90,10 @@ pub(super) fn run(settings: Settings) -> anyhow::Result<()> {
 
 async fn serve(settings: Settings, isolation: Isolation) -> anyhow::Result<()> {
     let mut stop = Stop::new()?;
-    let Settings { data, listen, manifests, demo, image_map, isolation: _, place: _ } = settings;
+    let Settings { data, listen, manifests, demo, image_map, named_map, isolation: _, place } = settings;
+    if let Place::Background(log) = place {
+        data.adopt_log(&log)?;
+    }
     let manifests = local::read(&manifests)?;
     packages::check(&manifests, &image_map, &data)?;
     let start = local::Settings { data: data.clone(), listen, isolation, manifests, demo, image_map };
@@ -93,6 +101,9 @@ async fn serve(settings: Settings, isolation: Isolation) -> anyhow::Result<()> {
         local = Local::start(start) => local?,
         () = stop.asked() => return Ok(()),
     };
+    if let Some(map) = named_map {
+        data.remember_image_map(&map)?;
+    }
     let side = if isolation == Isolation::Namespaces { Side::Pods } else { Side::Machine };
     let url = format!("https://{}", local.address);
     data.tell_serving(&url)?;
