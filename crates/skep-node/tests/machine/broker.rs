@@ -118,20 +118,26 @@ async fn the_machine_outside_is_dialled() {
 }
 
 /// Where it is not installed, or cannot do it, that is told.
+/// Where it is not installed, this shows that it is said so; where it is, that a way out comes and goes with it. What goes
+/// over that way is not tried: tests leave this machine alone.
 async fn the_internet_takes_pasta() {
+    let is_installed = skep_node::image::find_program("pasta").is_some();
     let has_way_out = || std::fs::read_to_string("/proc/self/net/dev").unwrap().contains("internet0:");
     match broker().await.internet().await {
         Ok(process) => {
-            assert!(has_way_out());
+            assert!(is_installed && has_way_out());
             drop(process);
             eventually("the end of the way out", || !has_way_out()).await;
         }
         Err(error) => {
             let told = error.to_string();
-            let reasons =
-                ["exec: \"pasta\": executable file not found in $PATH", "pasta cannot connect the namespaces: "];
-            assert!(reasons.iter().any(|reason| told.starts_with(reason)), "{told}");
+            let reason = match is_installed {
+                true => "pasta cannot connect the namespaces: ",
+                false => "exec: \"pasta\": executable file not found in $PATH",
+            };
+            assert!(told.starts_with(reason), "{told}");
             assert!(!has_way_out());
+            eprintln!("not shown here: a way out comes and goes ({told})");
         }
     }
 }

@@ -1,11 +1,12 @@
 //! `skep doctor`.
 
+mod programs;
+
 use std::net::{SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::fs::{Access, access, statvfs};
 use serde::Serialize;
-use skep_node::image::find_program;
 use skep_node::isolation;
 
 use crate::cli::{DoctorArgs, TextFormat};
@@ -44,7 +45,7 @@ enum State {
 pub(super) fn run(args: DoctorArgs) -> anyhow::Result<()> {
     let data = DataFolder::try_from(args.data)?;
     let mut findings = vec![namespaces(), folder(&data), port(&data, args.listen), space(data.path())];
-    findings.extend(PROGRAMS.iter().map(Wanted::look));
+    findings.extend(programs::look());
     output::print(&match args.output {
         TextFormat::Text => text(&findings),
         TextFormat::Json => serde_json::to_string_pretty(&findings)? + "\n",
@@ -147,60 +148,5 @@ fn space(path: &Path) -> Finding {
         ..LEAST_SPACE => finding(State::Bad, found, remedy()),
         LEAST_SPACE..USUAL_SPACE => finding(State::Missing, found, remedy()),
         _ => finding(State::Good, found, Vec::new()),
-    }
-}
-
-/// A program of the machine that something needs.
-struct Wanted {
-    check: &'static str,
-    /// Any of these sets will do.
-    programs: &'static [&'static [&'static str]],
-    needed_for: &'static str,
-    remedy: &'static str,
-}
-
-const PROGRAMS: [Wanted; 5] = [
-    Wanted {
-        check: "node",
-        programs: &[&["node", "npm"]],
-        needed_for: "images npx://PACKAGE",
-        remedy: "install Node.js 22 or newer, which brings npm: https://nodejs.org",
-    },
-    Wanted {
-        check: "uv",
-        programs: &[&["uv"], &["python3"]],
-        needed_for: "images uvx://PACKAGE",
-        remedy: "install uv: https://docs.astral.sh/uv; or Python 3 with venv",
-    },
-    Wanted {
-        check: "pasta",
-        programs: &[&["pasta"]],
-        needed_for: "internet access of pods",
-        remedy: "install the package passt",
-    },
-    Wanted {
-        check: "kubectl",
-        programs: &[&["kubectl"]],
-        needed_for: "more than skep get, apply, delete and logs can do",
-        remedy: "install it: https://kubernetes.io/docs/tasks/tools",
-    },
-    Wanted {
-        check: "go",
-        programs: &[&["go"]],
-        needed_for: "the tests of Skep itself (cargo xtask test)",
-        remedy: "install Go 1.26 or newer, if you want to work on Skep: https://go.dev",
-    },
-];
-
-impl Wanted {
-    fn look(&self) -> Finding {
-        let Self { check, programs, needed_for, remedy } = self;
-        let all = |names: &&[&str]| names.iter().map(|name| find_program(name)).collect::<Option<Vec<_>>>();
-        let found = programs.iter().find_map(all);
-        let remedy = if found.is_some() { Vec::new() } else { vec![(*remedy).to_owned()] };
-        let state = if found.is_some() { State::Good } else { State::Missing };
-        let path = |paths: Vec<PathBuf>| paths.first().map(|path| path.display().to_string()).unwrap_or_default();
-        let found = found.map_or_else(|| "not installed".to_owned(), path);
-        Finding { check, state, found, needed_for, remedy }
     }
 }

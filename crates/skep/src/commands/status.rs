@@ -13,7 +13,9 @@ pub(super) async fn run(args: StatusArgs) -> anyhow::Result<()> {
     let observed = Observed::now(&client).await.map_err(refusal)?;
     let endpoints = endpoint::ask_all(endpoint::endpoints(&observed)).await;
     if endpoints.is_empty() && matches!(args.output, StatusFormat::Table | StatusFormat::Wide) {
-        eprintln!("no endpoints: apply manifests with skep apply -f; a new data folder gets a demo server from skep up");
+        eprintln!(
+            "no endpoints: apply manifests with skep apply -f; a new data folder gets a demo server from skep up"
+        );
         return Ok(());
     }
     output::print(&match args.output {

@@ -5,6 +5,8 @@
 mod client_settings;
 mod observed;
 mod rows;
+mod sse;
+mod talk;
 mod tools;
 
 pub(crate) use client_settings::{client_lines, client_settings};
@@ -51,8 +53,22 @@ pub(crate) enum Side {
 
 /// How many endpoints are asked at a time.
 pub(crate) const MOST_ASKED: usize = 32;
-/// Where MCP servers usually are, when nothing else is said.
+/// Where MCP servers usually are, when nothing else is said; and those that speak the old way.
 const USUAL_PATH: &str = "/mcp";
+const OLD_PATH: &str = "/sse";
+
+/// How messages come and go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Dialect {
+    Streamable,
+    Sse,
+}
+
+/// The part of a URL up to its path, and its path.
+fn split(url: &str) -> (&str, &str) {
+    let host = url.find("://").map_or(0, |start| start + 3);
+    url.split_at(url[host..].find('/').map_or(url.len(), |start| host + start))
+}
 
 impl Endpoint {
     /// Whether a client could be talking to it.
@@ -60,18 +76,38 @@ impl Endpoint {
         self.ready && self.local_url.is_some()
     }
 
-    /// Asks the endpoint for its tools. One that has no path in its URL is asked at the usual one, and has that path
-    /// from then on if it answers there.
+    /// The paths at which the endpoint may be, and how it is spoken to there.
+    fn candidates(&self, path: &str) -> Vec<(String, Dialect)> {
+        let plain = path.split(['#', '?']).next().unwrap_or_default();
+        // A path that nobody has said is only where servers usually are.
+        let is_guess = plain.len() <= 1 || (self.transport.is_none() && path == USUAL_PATH);
+        if is_guess {
+            vec![(USUAL_PATH.to_owned(), Dialect::Streamable), (OLD_PATH.to_owned(), Dialect::Sse)]
+        } else if plain.ends_with(OLD_PATH) {
+            vec![(path.to_owned(), Dialect::Sse)]
+        } else {
+            vec![(path.to_owned(), Dialect::Streamable)]
+        }
+    }
+
+    /// Asks the endpoint for its tools. One of which it is not known where and how it is spoken to is asked in the usual
+    /// ways, and has that path from then on if it answers there.
     pub(crate) async fn ask(mut self, side: Side) -> Self {
         let Some(known) = self.local_url.clone().filter(|_| self.is_open()) else { return self };
-        let bare = known.splitn(4, '/').nth(3).is_none_or(str::is_empty);
-        let address = if bare { format!("{}{USUAL_PATH}", known.trim_end_matches('/')) } else { known };
-        self.tools = tools::tools(&address, self.inside.filter(|_| side == Side::Pods)).await;
-        if self.tools.is_some() {
-            self.transport.get_or_insert_with(|| "streamable-http".to_owned());
-            if bare {
-                self.local_url = Some(address);
-                self.url = self.url.map(|url| format!("{}{USUAL_PATH}", url.trim_end_matches('/')));
+        let (host, path) = split(&known);
+        let inside = self.inside.filter(|_| side == Side::Pods);
+        for (path, dialect) in self.candidates(path) {
+            let url = format!("{host}{path}");
+            let (tools, transport) = match dialect {
+                Dialect::Streamable => (tools::tools(&url, inside).await, "streamable-http"),
+                Dialect::Sse => (sse::tools(&url, inside).await, "sse"),
+            };
+            if tools.is_some() {
+                self.tools = tools;
+                self.transport.get_or_insert_with(|| transport.to_owned());
+                self.local_url = Some(url);
+                self.url = self.url.map(|url| format!("{}{path}", split(&url).0));
+                break;
             }
         }
         self

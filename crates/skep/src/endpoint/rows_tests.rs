@@ -72,10 +72,7 @@ fn a_port_of_somebody_else_is_no_endpoint() {
     };
     let observed = Observed {
         services: objects(json!([closed("a", "8081"), closed("b", "30001")])),
-        pods: objects(json!([
-            pod("a", "True", &json!({"running": {}})),
-            pod("b", "True", &json!({"running": {}}))
-        ])),
+        pods: objects(json!([pod("a", "True", &json!({"running": {}})), pod("b", "True", &json!({"running": {}}))])),
         ..Observed::default()
     };
     let found = endpoints(&observed);

@@ -8,12 +8,6 @@ use tokio::net::TcpListener;
 
 use super::*;
 
-#[test]
-fn only_whole_events_are_read() {
-    let text = b"event: message\r\ndata: {\"id\":\r\ndata: 1}\r\n\r\n: ping\n\ndata: {\"id\":2}\n";
-    assert_eq!(events(text), [json!({"id": 1})]);
-}
-
 /// Asks a server that answers each message as `answer` says.
 async fn asked(answer: fn(&str, &HeaderMap, &Value) -> Response) -> Option<Vec<String>> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -102,8 +102,9 @@ fn lives_in_another(manifest: &Manifest, manifests: &[Manifest]) -> bool {
 pub(super) fn parse(place: &str, text: &str) -> anyhow::Result<Vec<Manifest>> {
     let documents = yaml::read_all(text).map_err(|error| {
         let error = error.strip_prefix("yaml: ").unwrap_or(&error);
-        Hinted::new(format!("{place} is not valid YAML: {error}"))
-            .hint("a key stands once in its object, strings with special characters are quoted, and tabs indent nothing")
+        Hinted::new(format!("{place} is not valid YAML: {error}")).hint(
+            "a key stands once in its object, strings with special characters are quoted, and tabs indent nothing",
+        )
     })?;
     let mut manifests = Vec::new();
     for (index, document) in documents.into_iter().enumerate() {

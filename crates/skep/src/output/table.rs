@@ -49,7 +49,8 @@ impl Table {
                 *cell = cell.chars().take(head).chain(['…']).chain(end).collect();
             }
         }
-        let different = |table: &Self| table.rows.iter().filter_map(|cells| cells.first().cloned()).collect::<BTreeSet<_>>();
+        let different =
+            |table: &Self| table.rows.iter().filter_map(|cells| cells.first().cloned()).collect::<BTreeSet<_>>();
         (different(&cut).len() == different(self).len()).then_some(cut)
     }
 

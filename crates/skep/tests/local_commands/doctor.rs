@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -17,11 +19,13 @@ fn what_is_missing_is_told_with_a_remedy() {
     let here = Here::new();
     let tools = here.folder.path().join("tools");
     fs::create_dir(&tools).unwrap();
-    fs::write(tools.join("uv"), "").unwrap();
+    program(&tools, "uv", "echo uv 0.9.1");
     let mut command = here.command(&["doctor", "-o", "json", "--listen", "127.0.0.1:0"]);
     let said = Said::new(command.env("PATH", &tools).output());
     assert_eq!(said.code, Some(0), "skep up works without: {said:?}");
     assert_eq!(finding(&said, "uv")["state"], "good");
+    let found = finding(&said, "uv")["found"].as_str().unwrap().to_owned();
+    assert!(found.ends_with("/uv (uv 0.9.1)"), "{found}");
     for check in ["node", "pasta", "kubectl", "go"] {
         let finding = finding(&said, check);
         assert_eq!((finding["state"].as_str(), finding["found"].as_str()), (Some("missing"), Some("not installed")));
@@ -31,6 +35,32 @@ fn what_is_missing_is_told_with_a_remedy() {
     }
     assert_eq!(finding(&said, "data folder")["state"], "good");
     assert!(!here.data().exists(), "looking has made the folder");
+}
+
+/// A program that does what a script says.
+fn program(folder: &Path, name: &str, script: &str) {
+    let path = folder.join(name);
+    fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn programs_that_do_not_work_are_as_good_as_missing() {
+    let here = Here::new();
+    let tools = here.folder.path().join("tools");
+    fs::create_dir(&tools).unwrap();
+    // Files that are no programs, as an installation that was cut short leaves them.
+    fs::write(tools.join("node"), "").unwrap();
+    fs::write(tools.join("npm"), "").unwrap();
+    program(&tools, "python3", "echo \"ModuleNotFoundError: No module named 'ensurepip'\" >&2; exit 1");
+    let mut command = here.command(&["doctor", "-o", "json", "--listen", "127.0.0.1:0"]);
+    let said = Said::new(command.env("PATH", &tools).output());
+    let node = finding(&said, "node");
+    assert_eq!((node["state"].as_str(), node["found"].as_str()), (Some("missing"), Some("not installed")));
+    let uv = finding(&said, "uv");
+    assert_eq!(uv["state"], "missing");
+    assert!(uv["found"].as_str().unwrap().ends_with("No module named 'ensurepip'"), "{uv}");
+    assert!(uv["remedy"][0].as_str().unwrap().contains("python3-venv"), "{uv}");
 }
 
 #[test]

@@ -74,6 +74,24 @@ impl Here {
         }
     }
 
+    /// Runs a command until it succeeds.
+    pub(crate) fn until_done(&self, arguments: &[&str]) {
+        self.until_printed("it succeeds", arguments, |_| true);
+    }
+
+    /// Runs a command until it succeeds and prints what it should.
+    pub(crate) fn until_printed(&self, what: &str, arguments: &[&str], holds: impl Fn(&str) -> bool) {
+        let begun = Instant::now();
+        loop {
+            let said = self.run(arguments);
+            if said.code == Some(0) && holds(&said.stdout) {
+                return;
+            }
+            assert!(begun.elapsed() < LIMIT, "not so: {what}\n{said:?}\n{}", self.log());
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
     fn log(&self) -> String {
         fs::read_to_string(self.data().join("log")).unwrap_or_default()
     }

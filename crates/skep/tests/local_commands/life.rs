@@ -35,6 +35,8 @@ fn it_runs_in_the_background_until_it_is_stopped() {
     let table = here.up(&["-f", &manifest]);
     let url = format!("http://127.0.0.1:{port}/mcp");
     assert!(table.starts_with("NAMESPACE") && table.contains(&url), "{table}");
+    let log = fs::read_to_string(here.data().join("log")).unwrap();
+    assert!(log.contains("export KUBECONFIG="), "{log}");
 
     let status = here.status_when("it tells its tools", |rows| rows.len() == 1 && rows[0]["tools"].is_array());
     let row = &status[0];
@@ -133,6 +135,40 @@ fn manifests_come_from_standard_input() {
     assert_eq!(here.done(&["get", "cm", "piped", "-o", "name"]), "configmap/piped\n");
     let said = here.run(&["status"]);
     assert_eq!((said.code, said.stdout.as_str()), (Some(0), ""), "{said:?}");
+}
+
+#[test]
+fn what_cannot_be_served_is_a_failure() {
+    let here = Here::new();
+    let [mut deployment, service] = echo("broken", free_port());
+    deployment["spec"]["template"]["spec"]["containers"][0]["image"] = json!("no-such-image");
+    let manifest = here.manifest("broken.json", &[deployment, service]);
+    let said = here.run(&["up", "--detach", "--listen", "127.0.0.1:0", "-f", &manifest]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.stdout.contains("Failed"), "{said:?}");
+    assert!(
+        said.stderr.contains("error: not served: default/broken (") && said.stderr.contains("\nhint: "),
+        "{said:?}"
+    );
+    assert_eq!(here.run(&["status"]).code, Some(0), "it goes on trying");
+}
+
+#[test]
+fn a_pod_that_does_not_want_to_end_does_not_keep_it() {
+    let here = Here::new();
+    let map = here.folder.path().join("images.yaml");
+    fs::write(&map, "images:\n- image: shell\n  command: [/bin/sh, -c]\n").unwrap();
+    let script = "trap '' TERM; while true; do sleep 0.1; done";
+    let deaf = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "deaf"},
+        "spec": {"terminationGracePeriodSeconds": 600,
+            "containers": [{"name": "main", "image": "shell", "imagePullPolicy": "IfNotPresent", "args": [script]}]}});
+    here.up(&["--no-demo", "--image-map", map.to_str().unwrap()]);
+    let manifest = here.manifest("deaf.json", &[deaf]);
+    here.until_done(&["apply", "-f", &manifest]);
+    here.until_printed("it runs", &["get", "pods"], |text| text.contains("Running"));
+    here.done(&["delete", "pod", "deaf", "--no-wait"]);
+    let said = here.run(&["down", "--timeout", "100"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
 }
 
 #[test]

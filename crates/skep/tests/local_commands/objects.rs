@@ -44,6 +44,12 @@ fn objects_are_applied_shown_and_deleted() {
     let expected = (Some(0), String::new(), "no configmaps found in the namespace default\n".to_owned());
     assert_eq!((said.code, said.stdout, said.stderr), expected);
 
+    let said = here.run(&["apply", "-f", "/dev/null"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.stderr.starts_with("error: there is no manifest in /dev/null\nhint: "), "{said:?}");
+    let said = here.run(&["logs", "deployment/"]);
+    assert!(said.stderr.starts_with("error: \"deployment/\" names nothing\nhint: "), "{said:?}");
+
     let said = here.run(&["get", "deploymnts"]);
     assert_eq!((said.code, said.stdout.as_str()), (Some(1), ""));
     assert_eq!(said.stderr, "error: the server has no kind \"deploymnts\"\nhint: did you mean deployments?\n");

@@ -49,11 +49,53 @@ fn a_port_that_somebody_has_taken_is_tried_again() {
     let before = urls(&here.status_when("it is there", all_tell(1)));
     here.done(&["down"]);
     let taken = TcpListener::bind(("127.0.0.1", port)).unwrap();
-    here.up(&["--no-demo"]);
-    let rows = here.status_when("it is ready", |rows| rows.len() == 1 && rows[0]["ready"] == true);
-    assert!(rows[0]["tools"].is_null(), "somebody else has its port: {rows:#?}");
+    let said = here.run(&["up", "--detach", "--listen", "127.0.0.1:0"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    let told = format!("port {port} of 127.0.0.1 is in use by another program");
+    assert!(said.stderr.contains(&format!("error: not served: default/echo ({told}")), "{said:?}");
+    let row = &here.status()[0];
+    assert_eq!((&row["phase"], &row["ready"], &row["tools"]), (&json!("Failed"), &json!(false), &json!(null)));
+    assert!(row["message"].as_str().unwrap().starts_with(&told), "{row:#}");
+    let log = std::fs::read_to_string(here.data().join("log")).unwrap();
+    assert!(log.contains(&format!("is not open at 127.0.0.1:{port}: ")) && !log.contains("Door"), "{log}");
     drop(taken);
     assert_eq!(urls(&here.status_when("it has its port back", all_tell(1))), before);
+}
+
+#[test]
+fn a_node_port_that_somebody_has_taken_is_told() {
+    let here = Here::new();
+    here.up(&["-f", &here.manifest("echo.json", &echo("echo", free_port()))]);
+    let service: Value = serde_json::from_str(&here.done(&["get", "service", "echo", "-o", "json"])).unwrap();
+    let port = u16::try_from(service["spec"]["ports"][0]["nodePort"].as_u64().unwrap()).unwrap();
+    here.done(&["down"]);
+    let Ok(_taken) = TcpListener::bind(("127.0.0.1", port)) else {
+        return skep_conformance::skip::skip(
+            "a_node_port_that_somebody_has_taken_is_told",
+            "another test has that port",
+        );
+    };
+    here.up(&[]);
+    let rows = here.status_when("it is told", |rows| rows.len() == 1 && rows[0]["message"].is_string());
+    let told = format!("its URL works, but node port {port} of 127.0.0.1 is in use by another program");
+    assert!(rows[0]["message"].as_str().unwrap().starts_with(&told), "{rows:#?}");
+    assert_eq!(rows[0]["ready"], true);
+}
+
+#[test]
+fn a_server_that_speaks_the_old_way_is_found() {
+    let here = Here::new();
+    let port = free_port();
+    let [mut deployment, mut service] = echo("old", port);
+    deployment["spec"]["template"]["spec"]["containers"][0]["args"][1] = json!("sse");
+    service["spec"]["ports"][0]["name"] = json!("mcp");
+    here.up(&["-f", &here.manifest("old.json", &[deployment, service])]);
+    let rows = here.status_when("it tells its tools", all_tell(1));
+    let url = format!("http://127.0.0.1:{port}/sse");
+    assert_eq!((&rows[0]["localUrl"], &rows[0]["transport"]), (&json!(url), &json!("sse")));
+    assert_eq!(rows[0]["url"], format!("http://old.default.svc.cluster.local:{port}/sse"));
+    let client: Value = serde_json::from_str(&here.done(&["status", "-o", "client"])).unwrap();
+    assert_eq!(client, json!({"mcpServers": {"old": {"type": "sse", "url": url}}}));
 }
 
 #[test]

@@ -1,4 +1,7 @@
 //! `skep node` from outside: a machine joins a real control plane, which has no other node, and runs what it is given.
+//!
+//! The control plane listens on the loopback of this machine, at free ports; the pods and services of the node are in
+//! namespaces of its own, as always.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -51,6 +54,8 @@ async fn a_machine_joins_and_runs_what_it_is_given() {
         assert!(answer.contains("gitVersion"), "{answer}");
     }
 
+    a_deployment_is_mended_without_touching_its_neighbour(&cluster).await;
+
     refused(&cluster, "bee", "127.0.0.1:0", "skep node runs on ");
     let taken = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let _holder = TcpListener::bind(taken).unwrap();
@@ -60,6 +65,22 @@ async fn a_machine_joins_and_runs_what_it_is_given() {
     let (code, log) = node.stopped().await;
     assert_eq!(code, Some(0), "{log}");
     assert!(TcpStream::connect(("127.0.0.1", port)).is_err(), "its ports go with it");
+}
+
+/// An image that cannot be had, next to the pod `talks`.
+async fn a_deployment_is_mended_without_touching_its_neighbour(cluster: &Cluster) {
+    let container = "jsonpath={.status.containerStatuses[0].containerID} {.status.containerStatuses[0].restartCount}";
+    let neighbour = || cluster.said(&["get", "pod", "talks", "-o", container]);
+    let before = neighbour();
+    let labels = json!({"app": "broken"});
+    cluster.apply(&json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "broken"}, "spec": {
+        "selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": {"containers": [
+            {"name": "main", "image": "no-such-image", "imagePullPolicy": "IfNotPresent", "args": ["exec sleep 1000"]}]}}}}));
+    let pods = ["get", "pods", "-l", "app=broken"];
+    cluster.until("its pod backs off", &pods, |text| text.contains("ImagePullBackOff")).await;
+    cluster.said(&["set", "image", "deployment/broken", "main=shell"]);
+    cluster.said(&["rollout", "status", "deployment/broken", "--timeout=100s"]);
+    assert_eq!(neighbour(), before);
 }
 
 /// A second start on a folder, at an address, is refused with these words and a hint.

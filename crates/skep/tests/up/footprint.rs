@@ -78,7 +78,7 @@ fn children(process: u32) -> Vec<u32> {
     texts.flat_map(|text| text.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<u32>>()).collect()
 }
 
-fn descendants(process: u32) -> Vec<u32> {
+pub(crate) fn descendants(process: u32) -> Vec<u32> {
     let mut found = Vec::new();
     for child in children(process) {
         found.push(child);

@@ -4,6 +4,7 @@
 //! `SKEP_KILL_SEED` chooses the moments; a failure names the seed.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
@@ -15,15 +16,12 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::footprint::inner;
+use super::footprint::{descendants, inner};
 use super::machine::{Machine, connect, end_of, eventually, marked};
 use super::start::Start;
 
 /// Kills come at most so late after a start, in milliseconds; about half of them before all pods run again.
 const LATEST: u64 = 3000;
-/// So often everything is let come to rest and looked at.
-const LOOK_EVERY: u64 = 5;
-
 /// What the server has acknowledged.
 #[derive(Debug, Default)]
 struct Acknowledged {
@@ -90,6 +88,9 @@ async fn write(folder: &Path, round: u64, known: &Mutex<Acknowledged>) {
 
 /// Kills the process outside or the one that does the work, and waits until nothing of the machine is left.
 async fn kill(folder: &Path, mut outer: Child, outside: bool) {
+    // Some of its processes carry no mark.
+    let all: Vec<(u32, String)> =
+        descendants(outer.id()).into_iter().filter_map(|process| Some((process, birth(process)?))).collect();
     let victim = inner(outer.id()).filter(|_| !outside).unwrap_or(outer.id()).to_string();
     // It may have ended just now.
     let _ = Command::new("kill").args(["-KILL", &victim]).stderr(Stdio::null()).status().unwrap();
@@ -97,9 +98,17 @@ async fn kill(folder: &Path, mut outer: Child, outside: bool) {
     let mark = folder.display().to_string();
     eventually("nothing is left", || async {
         let found = marked(&mark);
-        if found.is_empty() { Ok(()) } else { Err(format!("{found:?}")) }
+        let left: Vec<_> = all.iter().filter(|(process, born)| birth(*process).as_ref() == Some(born)).collect();
+        if found.is_empty() && left.is_empty() { Ok(()) } else { Err(format!("{found:?} {left:?}")) }
     })
     .await;
+}
+
+/// When a process was born, as its number may be another's later; none when it is gone or has only not been buried yet.
+fn birth(process: u32) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+    (fields[0] != "Z").then(|| fields[19].to_owned())
 }
 
 /// Everything that was acknowledged is there, what was deleted is not, and all pods run.
@@ -152,12 +161,10 @@ async fn a_killed_machine_goes_on_where_it_was() {
         let _ = timeout(moment, write(place.path(), round, &known)).await;
         kill(place.path(), child, chance.below(3) > 0).await;
         folder = place;
-        if round % LOOK_EVERY == 0 {
-            let machine = Start::on(folder).now().await;
-            look(&machine, &known).await;
-            machine.signal("-KILL");
-            folder = machine.ended().await.1;
-        }
+        let machine = Start::on(folder).now().await;
+        look(&machine, &known).await;
+        machine.signal("-KILL");
+        folder = machine.ended().await.1;
     }
     let known = known.lock().unwrap();
     let (maps, pods, deleted) = (known.maps.len(), known.pods.len(), known.deleted.len());

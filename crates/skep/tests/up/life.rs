@@ -3,10 +3,11 @@
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::footprint::inner;
 use super::machine::{Machine, eventually, marked};
 use super::start::Start;
 
-async fn start_marked(machine: &Machine, mark: &str) {
+pub(crate) async fn start_marked(machine: &Machine, mark: &str) {
     // A daemon that has left its group and its session, beside the program itself.
     let script = format!("setsid sh -c 'echo {mark}; sleep 1000' & exec sh -c 'echo {mark}; sleep 1000'");
     machine
@@ -25,7 +26,7 @@ async fn start_marked(machine: &Machine, mark: &str) {
     .await;
 }
 
-async fn nothing_is_left(mark: &str) {
+pub(crate) async fn nothing_is_left(mark: &str) {
     eventually("nothing is left", || async {
         let found = marked(mark);
         if found.is_empty() { Ok(()) } else { Err(format!("{found:?}")) }
@@ -53,6 +54,23 @@ async fn pods_do_not_see_its_data() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_ordinary_user_can_run_it() {
+    let test = "an_ordinary_user_can_run_it";
+    let Some(start) = Start::new().as_nobody() else {
+        return skep_conformance::skip::skip(test, "only an administrator who has setpriv can become somebody else");
+    };
+    let Some(machine) = start.or_skip(test).await else { return };
+    let script = "echo I am $(id -u); sleep 1000";
+    let container = json!({"name": "main", "image": "shell", "imagePullPolicy": "IfNotPresent", "args": [script]});
+    machine.pod("own", json!({"containers": [container]})).await;
+    machine.until_printed("own", "I am ").await;
+    let status = machine.until("own", "runs", |status| status["phase"] == "Running").await;
+    assert!(status["podIP"].as_str().unwrap().starts_with("10.244."), "{status:#}");
+    machine.signal("-TERM");
+    assert_eq!(machine.ended().await.0, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn it_stops_in_an_orderly_way() {
     let Some(machine) = Machine::start_or_skip("it_stops_in_an_orderly_way").await else { return };
     let mark = format!("skep-test-orderly-{}", machine.process());
@@ -61,6 +79,38 @@ async fn it_stops_in_an_orderly_way() {
     let (code, _folder) = machine.ended().await;
     assert_eq!(code, Some(0));
     nothing_is_left(&mark).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_comes_twice_at_once_is_one() {
+    let Some(machine) = Machine::start_or_skip("a_request_that_comes_twice_at_once_is_one").await else { return };
+    let script = "trap 'sleep 1; echo done > /flag/done; exit 0' TERM; echo up; while true; do sleep 0.05; done";
+    let flag = machine.folder.path().join("flag");
+    std::fs::create_dir(&flag).unwrap();
+    let container = json!({"name": "main", "image": "shell", "imagePullPolicy": "IfNotPresent", "args": [script],
+        "volumeMounts": [{"name": "flag", "mountPath": "/flag"}]});
+    let volumes = json!([{"name": "flag", "hostPath": {"path": flag}}]);
+    machine.pod("polite", json!({"containers": [container], "volumes": volumes})).await;
+    machine.until_printed("polite", "up").await;
+    // As a terminal and `timeout` do together.
+    let both = format!("kill -INT {0}; kill -TERM {0}", machine.process());
+    assert!(std::process::Command::new("sh").args(["-c", &both]).status().unwrap().success());
+    let (code, folder) = machine.ended().await;
+    assert_eq!(code, Some(0));
+    let said = std::fs::read_to_string(folder.path().join("log")).unwrap();
+    assert!(folder.path().join("flag/done").exists() && !said.contains("stopped at once"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kill_inside_is_told() {
+    let Some(machine) = Machine::start_or_skip("a_kill_inside_is_told").await else { return };
+    let inside = inner(machine.process()).unwrap().to_string();
+    assert!(std::process::Command::new("kill").args(["-KILL", &inside]).status().unwrap().success());
+    let (code, folder) = machine.ended().await;
+    let said = std::fs::read_to_string(folder.path().join("log")).unwrap();
+    assert_eq!(code, Some(137), "{said}");
+    assert!(said.contains("error: the process inside of the namespaces was killed by signal 9"), "{said}");
+    assert!(said.contains("hint: nothing that was applied is lost"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

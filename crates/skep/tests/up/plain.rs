@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::free_port::free_port;
+use super::life::{nothing_is_left, start_marked};
 use super::machine::{Machine, eventually};
 use super::mcp::call_tool;
 use super::start::Start;
@@ -20,7 +21,7 @@ const HARDENED: [&str; 6] = [
     "--map-root-user",
     "sh",
     "-c",
-    "echo 0 > /proc/sys/user/max_user_namespaces; exec \"$0\" \"$@\"",
+    "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" \"$@\"",
 ];
 
 /// Two demo servers, on one port each, behind one service; its address on this machine.
@@ -69,6 +70,17 @@ async fn without_namespaces_most_things_work_and_the_rest_is_told() {
     assert_eq!(super::machine::marked(&folder.path().display().to_string()), Vec::<u32>::new());
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn without_namespaces_a_kill_leaves_nothing_behind() {
+    let _alone = ALONE.lock().await;
+    let machine = Start::new().isolation(Some("none")).now().await;
+    let mark = format!("skep-test-plain-kill-{}", machine.process());
+    start_marked(&machine, &mark).await;
+    machine.signal("-KILL");
+    machine.ended().await;
+    nothing_is_left(&mark).await;
+}
+
 async fn own_programs_find_their_volumes(machine: &Machine) {
     machine.config("settings", json!({"colour": "red"})).await;
     let script = "echo it is $(cat $SKEP_VOLUME_ROOT/etc/settings/colour); sleep 1000";
@@ -109,10 +121,12 @@ async fn a_port_that_is_taken_is_refused(machine: &Machine) {
 #[tokio::test(flavor = "multi_thread")]
 async fn where_the_kernel_refuses_namespaces_it_says_so_and_goes_on() {
     let _alone = ALONE.lock().await;
-    let Ok(machine) = Start::new().isolation(None).through(&HARDENED).try_now().await else {
+    let hardens = std::process::Command::new(HARDENED[0]).args(&HARDENED[1..]).arg("true").output();
+    if !hardens.is_ok_and(|output| output.status.success()) {
         let reason = "this machine makes no user namespace that could refuse others";
         return skep_conformance::skip::skip("where_the_kernel_refuses_namespaces_it_says_so_and_goes_on", reason);
-    };
+    }
+    let machine = Start::new().isolation(None).through(&HARDENED).now().await;
     let address = serve_echo(&machine).await;
     assert_eq!(call_tool(&address, "add", &json!({"a": 2, "b": 3}))["structuredContent"]["sum"], 5);
     let said = machine.said();

@@ -5,9 +5,10 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service};
 use kube::Api;
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use serde_json::{Value, json};
 
 use super::free_port::free_port;
@@ -43,6 +44,7 @@ async fn pods_run_as_they_would_in_a_cluster() {
         a_pod_knows_itself,
         volumes_follow_their_source,
         a_bad_image_is_told_and_can_be_mended,
+        a_deployment_is_mended_without_touching_its_neighbour,
         a_program_that_is_not_there_is_told,
         a_missing_reference_is_told_and_waited_for,
         containers_run_in_order,
@@ -122,6 +124,40 @@ async fn a_bad_image_is_told_and_can_be_mended(machine: &Machine) {
     assert_eq!(of(&after, "good")["restartCount"], 0);
 }
 
+async fn a_deployment_is_mended_without_touching_its_neighbour(machine: &Machine) {
+    machine.pod("neighbour", json!({"containers": shell("exec sleep 1000")})).await;
+    let before = machine.until("neighbour", "is ready", is_ready).await;
+    let deployments: Api<Deployment> = Api::default_namespaced(machine.client.clone());
+    let mut containers = shell("exec sleep 1000");
+    containers[0]["image"] = json!("no-such-image");
+    let broken = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "broken"}, "spec": {
+        "selector": {"matchLabels": {"app": "broken"}},
+        "template": {"metadata": {"labels": {"app": "broken"}}, "spec": {"containers": containers}}}});
+    deployments.patch("broken", &PatchParams::apply("test"), &Patch::Apply(&broken)).await.unwrap();
+    let pods = ListParams::default().labels("app=broken");
+    eventually("its pod backs off", || async {
+        let found = machine.pods().list(&pods).await.unwrap().items;
+        let statuses: Vec<Value> = found.into_iter().map(|pod| serde_json::to_value(pod.status).unwrap()).collect();
+        let backs_off = statuses.iter().any(|status| waiting(status, "ImagePullBackOff"));
+        if backs_off { Ok(()) } else { Err(format!("{statuses:?}")) }
+    })
+    .await;
+    let mended = json!({"spec": {"template": {"spec": {"containers": [{"name": "main", "image": "shell"}]}}}});
+    deployments.patch("broken", &PatchParams::default(), &Patch::Strategic(&mended)).await.unwrap();
+    eventually("it is mended", || async {
+        let status = deployments.get("broken").await.unwrap().status.unwrap_or_default();
+        let is_done = status.ready_replicas == Some(1) && status.replicas == Some(1);
+        if is_done { Ok(()) } else { Err(format!("{status:?}")) }
+    })
+    .await;
+    let after = machine.until("neighbour", "is ready", is_ready).await;
+    let life = |status: &Value| {
+        let container = &status["containerStatuses"][0];
+        (container["containerID"].clone(), container["restartCount"].clone())
+    };
+    assert_eq!(life(&before), life(&after));
+}
+
 async fn a_program_that_is_not_there_is_told(machine: &Machine) {
     let containers = json!([{"name": "main", "image": "missing-program", "imagePullPolicy": "IfNotPresent"}]);
     machine.pod("absent", json!({"containers": containers, "restartPolicy": "Never"})).await;
@@ -179,12 +215,28 @@ async fn services_lead_to_ready_pods(machine: &Machine) {
     let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": {
         "type": "LoadBalancer", "selector": {"app": "web"}, "ports": [{"port": port, "targetPort": "http"}]}});
     services.patch("web", &PatchParams::apply("test"), &Patch::Apply(&service)).await.unwrap();
-    assert!(TcpStream::connect(("127.0.0.1", port)).is_err(), "nobody is there yet");
-    let mut containers =
-        shell("mkdir -p /tmp/w && cd /tmp/w && echo hello > index.html && exec python3 -m http.server 8000");
+    let mut containers = shell(
+        "mkdir -p /tmp/w && cd /tmp/w && echo hello > index.html && python3 -m http.server 8000 & \
+         until python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", 8000))'; \
+         do sleep 0.1; done; echo listening; wait",
+    );
+    let flag = machine.folder.path().join("web");
+    std::fs::create_dir(&flag).unwrap();
     containers[0]["ports"] = json!([{"name": "http", "containerPort": 8000}]);
-    containers[0]["readinessProbe"] = json!({"httpGet": {"port": "http", "path": "/"}, "periodSeconds": 1});
-    machine.pod("web", json!({"containers": containers})).await;
+    containers[0]["volumeMounts"] = json!([{"name": "flag", "mountPath": "/flag"}]);
+    let probe = json!({"exec": {"command": ["test", "-e", "/flag/ready"]}, "periodSeconds": 1, "failureThreshold": 1});
+    containers[0]["readinessProbe"] = probe;
+    let volumes = json!([{"name": "flag", "hostPath": {"path": flag}}]);
+    machine.pod("web", json!({"containers": containers, "volumes": volumes})).await;
+    machine.until_printed("web", "listening").await;
+    eventually("the service has its port", || async {
+        let annotations = services.get("web").await.unwrap().metadata.annotations.unwrap_or_default();
+        let known = annotations.get("skep.dev/local-ports").is_some_and(|ports| *ports == format!("{port}:{port}"));
+        if known { Ok(()) } else { Err(format!("{annotations:?}")) }
+    })
+    .await;
+    assert!(TcpStream::connect(("127.0.0.1", port)).is_err(), "its pod listens, and is not ready");
+    std::fs::write(flag.join("ready"), "").unwrap();
     let ask = || -> std::io::Result<String> {
         let mut stream = TcpStream::connect(("127.0.0.1", port))?;
         stream.set_read_timeout(Some(Duration::from_secs(5)))?;
@@ -203,6 +255,13 @@ async fn services_lead_to_ready_pods(machine: &Machine) {
         format!("python3 -c 'import urllib.request as r; print(r.urlopen(\"http://web.default.svc:{port}\").read())'");
     machine.pod("asks", json!({"restartPolicy": "Never", "containers": shell(&script)})).await;
     machine.until_printed("asks", "hello").await;
+    std::fs::remove_file(flag.join("ready")).unwrap();
+    eventually("the service of a pod that is no longer ready refuses", || async {
+        if TcpStream::connect(("127.0.0.1", port)).is_err() { Ok(()) } else { Err("it answers".to_owned()) }
+    })
+    .await;
+    std::fs::write(flag.join("ready"), "").unwrap();
+    eventually("it answers again", || async { ask().map(drop).map_err(|error| error.to_string()) }).await;
     machine.pods().delete("web", &DeleteParams::default().grace_period(1)).await.unwrap();
     eventually("the service refuses", || async {
         if TcpStream::connect(("127.0.0.1", port)).is_err() { Ok(()) } else { Err("it answers".to_owned()) }

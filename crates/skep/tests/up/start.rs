@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
@@ -15,7 +16,12 @@ pub(crate) struct Start {
     variables: Vec<(&'static str, OsString)>,
     /// What runs the program.
     through: Vec<&'static str>,
+    program: PathBuf,
 }
+
+/// A user who may do nothing, and what makes a program run as that one.
+const NOBODY: u32 = 65_534;
+const AS_NOBODY: [&str; 6] = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"];
 
 impl Start {
     pub(crate) fn new() -> Self {
@@ -24,7 +30,13 @@ impl Start {
 
     /// On a folder that may have a past.
     pub(crate) fn on(folder: TempDir) -> Self {
-        Self { folder, isolation: Some("namespaces"), variables: Vec::new(), through: Vec::new() }
+        Self {
+            folder,
+            isolation: Some("namespaces"),
+            variables: Vec::new(),
+            through: Vec::new(),
+            program: env!("CARGO_BIN_EXE_skep").into(),
+        }
     }
 
     pub(crate) fn variable(mut self, name: &'static str, value: impl AsRef<OsStr>) -> Self {
@@ -42,6 +54,18 @@ impl Start {
         Self { through: command.to_vec(), ..self }
     }
 
+    /// As a user without any rights, if this one may become that.
+    pub(crate) fn as_nobody(mut self) -> Option<Self> {
+        let tried = Command::new(AS_NOBODY[0]).args(&AS_NOBODY[1..]).arg("true").output();
+        tried.ok().filter(|output| output.status.success())?;
+        // That user may not come where the program was built.
+        let program = self.folder.path().join("skep");
+        fs::copy(&self.program, &program).unwrap();
+        std::os::unix::fs::chown(self.folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+        self.program = program;
+        Some(self.through(&AS_NOBODY))
+    }
+
     /// Begins, and waits for nothing.
     pub(crate) fn spawn(self) -> (TempDir, Child) {
         let folder = self.folder.path();
@@ -50,7 +74,7 @@ impl Start {
         fs::write(folder.join("images.yaml"), images).unwrap();
         let _ = fs::remove_file(folder.join("data/kubeconfig"));
         let log = fs::File::options().create(true).append(true).open(folder.join("log")).unwrap();
-        let mut line = self.through.iter().copied().chain([env!("CARGO_BIN_EXE_skep")]);
+        let mut line = self.through.iter().map(OsStr::new).chain([self.program.as_os_str()]);
         let mut command = Command::new(line.next().unwrap());
         command.args(line).args(["up", "--no-demo", "--listen", "127.0.0.1:0", "--data-dir"]).arg(folder.join("data"));
         command.arg("--image-map").arg(folder.join("images.yaml"));

@@ -147,7 +147,9 @@ impl Proxy {
                 Err(error) => {
                     let ((namespace, name), number) = owner;
                     if !self.closed.contains_key(&door) {
-                        tracing::warn!("port {number} of the service {namespace}/{name} is not open at {door}: {error}");
+                        tracing::warn!(
+                            "port {number} of the service {namespace}/{name} is not open at {door}: {error}"
+                        );
                     }
                     self.closed.insert(door, (namespace, name));
                 }
