@@ -19,6 +19,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::data_folder::STORE;
 use crate::hint::Hinted;
 
 /// How long a store may belong to somebody else.
@@ -45,7 +46,7 @@ pub(crate) struct ApiServer {
 impl ApiServer {
     /// Serves the data in a folder at an address; `names` are what it is called besides the usual.
     pub(crate) async fn start(data: &Path, listener: std::net::TcpListener, names: &[String]) -> anyhow::Result<Self> {
-        let store = open(&data.join("store")).await?;
+        let store = open(&data.join(STORE)).await?;
         let pki = Pki::open(data).map_err(hinted)?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;

@@ -21,7 +21,7 @@ const LOCK: &str = "lock";
 /// Says where the API server is, once everything that was asked for has been applied.
 const SERVING: &str = "serving";
 /// Where the API server keeps its objects.
-const STORE: &str = "store";
+pub(crate) const STORE: &str = "store";
 /// Is there from the beginning of the first start until everything of it has been applied.
 const FIRST_START: &str = "first-start";
 /// Says which image map was given last.
