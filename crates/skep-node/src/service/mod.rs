@@ -112,7 +112,10 @@ async fn follow(config: ServiceConfig, sender: watch::Sender<Directory>) {
         if changed || !proxy.is_complete() {
             proxy.update(&directory).await;
         }
-        closed_port::remember(&config.client, &services, &proxy.closed_ports()).await;
+        // One of several nodes would contradict the others, who have other machines.
+        if config.local_group.is_some() {
+            closed_port::remember(&config.client, &services, &proxy.closed_ports()).await;
+        }
         local_port::assign(&config.client, &config.broker, config.local_group, &services).await;
         announce(&config.client, &services, &mut balancers).await;
     }

@@ -4,8 +4,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
+use ipnet::Ipv4Net;
 
 use super::{TextFormat, listen_address};
+use crate::machine;
 
 /// Where the API server is, when nothing else is said.
 const LISTEN: &str = "127.0.0.1:7443";
@@ -50,6 +52,9 @@ pub struct UpArgs {
     /// How pods are kept apart from this machine and from each other.
     #[arg(long, value_enum, default_value_t = IsolationChoice::Auto)]
     pub isolation: IsolationChoice,
+    /// The range of the pods' addresses. Those of services are in 10.96.0.0/16 always, as they keep them.
+    #[arg(long, value_name = "RANGE", default_value = machine::POD_RANGE)]
+    pub pod_range: Ipv4Net,
     /// Go on in the background: return when everything is served (exit code 0), when an endpoint has failed (1), or after
     /// a minute in which not everything was ready (4); it goes on in any case. What is said goes to the file log in the
     /// data folder.

@@ -8,6 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use ipnet::Ipv4Net;
 use kube::Client;
 use serde_json::{Value, json};
 use skep_kube::controllers::{self, Controllers, Storage};
@@ -38,6 +39,7 @@ pub(crate) struct Settings {
     pub(crate) data: DataFolder,
     pub(crate) listen: SocketAddr,
     pub(crate) isolation: Isolation,
+    pub(crate) pod_range: Ipv4Net,
     pub(crate) manifests: Vec<Manifest>,
     /// Whether there is a demo where nothing else was ever applied.
     pub(crate) demo: bool,
@@ -62,8 +64,7 @@ impl Local {
         let is_new = settings.data.is_new()?;
         let server = ApiServer::start(settings.data.path(), listener, &[]).await?;
         let client = server.client();
-        let ranges =
-            NetworkConfig { pod_range: machine::POD_RANGE.parse()?, service_range: machine::SERVICE_RANGE.parse()? };
+        let ranges = NetworkConfig { pod_range: settings.pod_range, service_range: machine::SERVICE_RANGE.parse()? };
         let network = Network::start(settings.isolation, ranges).await?;
         let has_services = settings.isolation == Isolation::Namespaces;
         if has_services {

@@ -162,10 +162,12 @@ fn a_pod_that_does_not_want_to_end_does_not_keep_it() {
     let deaf = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "deaf"},
         "spec": {"terminationGracePeriodSeconds": 600,
             "containers": [{"name": "main", "image": "shell", "imagePullPolicy": "IfNotPresent", "args": [script]}]}});
-    here.up(&["--no-demo", "--image-map", map.to_str().unwrap()]);
+    here.up(&["--no-demo", "--image-map", map.to_str().unwrap(), "--pod-range", "10.77.0.0/16"]);
     let manifest = here.manifest("deaf.json", &[deaf]);
     here.until_done(&["apply", "-f", &manifest]);
-    here.until_printed("it runs", &["get", "pods"], |text| text.contains("Running"));
+    here.until_printed("it runs", &["get", "pods", "-o", "wide"], |text| {
+        text.contains("Running") && text.contains(" 10.77.")
+    });
     here.done(&["delete", "pod", "deaf", "--no-wait"]);
     let said = here.run(&["down", "--timeout", "100"]);
     assert_eq!(said.code, Some(0), "{said:?}");

@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use ipnet::Ipv4Net;
 use skep_node::image::ImageMap;
 use skep_node::isolation::{self, Isolation};
 
@@ -27,6 +28,7 @@ pub struct Settings {
     data: DataFolder,
     listen: SocketAddr,
     isolation: IsolationChoice,
+    pod_range: Ipv4Net,
     manifests: Vec<PathBuf>,
     demo: bool,
     image_map: ImageMap,
@@ -62,6 +64,7 @@ impl TryFrom<UpArgs> for Settings {
             data,
             listen: args.listen,
             isolation: args.isolation,
+            pod_range: args.pod_range,
             demo: args.filename.is_empty() && !args.no_demo,
             manifests: args.filename,
             image_map,
@@ -90,13 +93,13 @@ pub(super) fn run(settings: Settings) -> anyhow::Result<()> {
 
 async fn serve(settings: Settings, isolation: Isolation) -> anyhow::Result<()> {
     let mut stop = Stop::new()?;
-    let Settings { data, listen, manifests, demo, image_map, named_map, isolation: _, place } = settings;
+    let Settings { data, listen, pod_range, manifests, demo, image_map, named_map, isolation: _, place } = settings;
     if let Place::Background(log) = place {
         data.adopt_log(&log)?;
     }
     let manifests = local::read(&manifests)?;
     packages::check(&manifests, &image_map, &data)?;
-    let start = local::Settings { data: data.clone(), listen, isolation, manifests, demo, image_map };
+    let start = local::Settings { data: data.clone(), listen, isolation, pod_range, manifests, demo, image_map };
     let local = tokio::select! {
         local = Local::start(start) => local?,
         () = stop.asked() => return Ok(()),
