@@ -131,9 +131,10 @@ async fn the_internet_takes_pasta() {
         }
         Err(error) => {
             let told = error.to_string();
-            let reason = match is_installed {
-                true => "pasta cannot connect the namespaces: ",
-                false => "exec: \"pasta\": executable file not found in $PATH",
+            let reason = if is_installed {
+                "pasta cannot connect the namespaces: "
+            } else {
+                "exec: \"pasta\": executable file not found in $PATH"
             };
             assert!(told.starts_with(reason), "{told}");
             assert!(!has_way_out());
