@@ -82,14 +82,15 @@ fn container(pod: &Pod, args: &LogsArgs) -> anyhow::Result<Option<String>> {
 /// The pods that are meant.
 async fn find(client: &Client, args: &LogsArgs) -> anyhow::Result<Vec<Pod>> {
     let namespace = &args.namespace.namespace;
-    let (kind, name) = match args.name.split_once('/') {
-        Some((_, "")) | None if args.name.is_empty() || args.name.ends_with('/') => {
-            return Err(Hinted::new(format!("{:?} names nothing", args.name))
-                .hint("name a pod or its owner: NAME or KIND/NAME; skep get pods shows what there is")
-                .into());
-        }
-        Some((kind, name)) => (Some(Kinds::discover(client).await?.find(kind)?.resource.kind.clone()), name),
-        None => (None, args.name.as_str()),
+    let (kind, name) = args.name.split_once('/').map_or((None, args.name.as_str()), |(kind, name)| (Some(kind), name));
+    if name.is_empty() {
+        return Err(Hinted::new(format!("{:?} names nothing", args.name))
+            .hint("name a pod or its owner: NAME or KIND/NAME; skep get pods shows what there is")
+            .into());
+    }
+    let kind = match kind {
+        Some(kind) => Some(Kinds::discover(client).await?.find(kind)?.resource.kind.clone()),
+        None => None,
     };
     let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
     let is_meant = |other: &str| kind.as_deref().is_none_or(|kind| kind == other);
