@@ -166,7 +166,7 @@ mod tests {
     fn what_is_missing_is_named() {
         assert!(read_text("kind: ConfigMap\n").unwrap_err().ends_with("document 1: apiVersion is missing"));
         assert!(read_text("apiVersion: v1\nkind: X\n").unwrap_err().ends_with("metadata.name is missing"));
-        assert!(read_text("a: [").unwrap_err().contains("is not valid YAML: did not find expected ',' or ']'"));
+        assert!(read_text("a: [").unwrap_err().contains("is not valid YAML: "));
         assert!(read_text("a: 1\na: 2").unwrap_err().ends_with("line 2: key \"a\" already set in map"));
         assert!(read_text("# nothing\n").unwrap_err().starts_with("there is no manifest in "));
         let empty = tempfile::TempDir::new().unwrap();

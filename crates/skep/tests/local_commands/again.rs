@@ -12,7 +12,7 @@ fn demo() -> String {
     path.to_str().unwrap().to_owned()
 }
 
-fn config(name: &str, value: Value) -> Value {
+fn config(name: &str, value: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": value}})
 }
 
@@ -56,10 +56,10 @@ fn a_plain_start_leaves_the_objects_of_others_alone() {
 fn manifests_are_applied_all_or_none() {
     let here = Here::new();
     let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "hive"}});
-    let mut inside = config("inside", json!("b"));
+    let mut inside = config("inside", &json!("b"));
     inside["metadata"]["namespace"] = json!("hive");
     let bad = here
-        .manifest("bad.json", &[space.clone(), inside.clone(), config("good", json!("b")), config("bad", json!(1))]);
+        .manifest("bad.json", &[space.clone(), inside.clone(), config("good", &json!("b")), config("bad", &json!(1))]);
     let said = here.run(&["up", "--listen", "127.0.0.1:0", "-f", &bad]);
     assert_eq!(said.code, Some(1), "{said:?}");
     assert!(said.stderr.contains(&format!("error: cannot apply {bad}, document 1\n")), "{said:?}");
