@@ -56,7 +56,7 @@ async fn pods_do_not_see_its_data() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_ordinary_user_can_run_it() {
     let test = "an_ordinary_user_can_run_it";
-    let Some(start) = Start::new().as_nobody() else {
+    let Some(start) = Start::new().by_nobody() else {
         return skep_conformance::skip::skip(test, "only an administrator who has setpriv can become somebody else");
     };
     let Some(machine) = start.or_skip(test).await else { return };

@@ -55,7 +55,7 @@ impl Start {
     }
 
     /// As a user without any rights, if this one may become that.
-    pub(crate) fn as_nobody(mut self) -> Option<Self> {
+    pub(crate) fn by_nobody(mut self) -> Option<Self> {
         let tried = Command::new(AS_NOBODY[0]).args(&AS_NOBODY[1..]).arg("true").output();
         tried.ok().filter(|output| output.status.success())?;
         // That user may not come where the program was built.
