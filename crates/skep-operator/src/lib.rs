@@ -3,6 +3,7 @@
 //! A controller is a function from what is observed to what is desired. It reads from watched copies, writes through
 //! [`write`] alone, and at rest writes nothing.
 
+mod ca_bundle;
 pub mod cluster;
 pub mod config;
 pub mod controller;

@@ -86,15 +86,7 @@ impl<K> fmt::Debug for Child<K> {
 }
 
 impl<K: kube::Resource<DynamicType = (), Scope = NamespaceResourceScope>> kube::Resource for Child<K> {
-    named_as!(K);
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
+    named_as!(K, metadata);
 }
 
 #[cfg(test)]

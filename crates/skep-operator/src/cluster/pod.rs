@@ -88,15 +88,7 @@ fn failure(container: &ContainerStatus) -> Option<String> {
 }
 
 impl kube::Resource for PodSeen {
-    named_as!(Pod);
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
+    named_as!(Pod, metadata);
 }
 
 #[cfg(test)]

@@ -5,10 +5,11 @@ use std::sync::LazyLock;
 use skep_api::kinds::MCPTelemetryConfig;
 use skep_api::kinds::ca_bundle::CABundleRef;
 use skep_api::kinds::mcp_telemetry_config::OpenTelemetry;
-use skep_api::names::{ca_bundle, finalizers};
+use skep_api::names::finalizers;
 
 use super::rules::Rules;
 use super::{Complaint, ConfigKind};
+use crate::ca_bundle;
 
 static RULES: LazyLock<Rules> = LazyLock::new(Rules::of::<MCPTelemetryConfig>);
 
@@ -55,19 +56,7 @@ fn check_bundle(bundle: &CABundleRef, insecure: bool) -> Result<(), String> {
     if insecure {
         return Err(format!("{FIELD} cannot be combined with insecure: without TLS there is no certificate to check"));
     }
-    let Some(config_map) = &bundle.config_map_ref else {
-        return Err(format!("{FIELD}.configMapRef must be set"));
-    };
-    match config_map.name.len() {
-        0 => Err(format!("{FIELD}.configMapRef.name must not be empty")),
-        length if length > ca_bundle::CONFIG_MAP_NAME_LIMIT => Err(format!(
-            "{FIELD}.configMapRef.name {:?} is longer than {} characters and cannot be part of a volume's name; choose a \
-             shorter one",
-            config_map.name,
-            ca_bundle::CONFIG_MAP_NAME_LIMIT
-        )),
-        _ => Ok(()),
-    }
+    ca_bundle::check(bundle).map(drop).map_err(|cause| format!("{FIELD}: {cause}"))
 }
 
 #[cfg(test)]
@@ -103,11 +92,14 @@ mod tests {
             (open(bundle(&"c".repeat(48))), ""),
             (
                 open(bundle(&"c".repeat(49))),
-                "openTelemetry.caBundleRef.configMapRef.name \"ccccccccccccccccccccccccccccccccccccccccccccccccc\" is \
-                 longer than 48 characters and cannot be part of a volume's name; choose a shorter one",
+                "openTelemetry.caBundleRef: configMapRef.name \"ccccccccccccccccccccccccccccccccccccccccccccccccc\" is too \
+                 long (49 chars); maximum is 48 characters to fit in Kubernetes volume name",
             ),
-            (open(bundle("")), "openTelemetry.caBundleRef.configMapRef.name must not be empty"),
-            (open(json!({"caBundleRef": {}})), "openTelemetry.caBundleRef.configMapRef must be set"),
+            (open(bundle("")), "openTelemetry.caBundleRef: configMapRef.name must be specified"),
+            (
+                open(json!({"caBundleRef": {}})),
+                "openTelemetry.caBundleRef: configMapRef must be specified in caBundleRef",
+            ),
             (
                 open(insecure),
                 "openTelemetry.caBundleRef cannot be combined with insecure: without TLS there is no certificate to check",

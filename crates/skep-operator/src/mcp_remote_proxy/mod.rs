@@ -19,8 +19,8 @@ use crate::controller::Reconcile;
 use crate::events::{Note, Recorder};
 use crate::failure::Failure;
 use crate::proxy::build::{Stop, build};
+use crate::proxy::hashes::{Hashes, KeepsHashes};
 use crate::proxy::report::Report;
-use crate::proxy::resolve::Hashes;
 use crate::proxy::{Proxied as _, checks, notes};
 use crate::settings::ProxySettings;
 use crate::write::Writer;
@@ -79,7 +79,7 @@ impl Reconcile for MCPRemoteProxyController {
             return Ok(Next::Rest);
         }
         let mut report = Report::default();
-        let mut hashes = status::hashes(proxy.status.as_ref());
+        let mut hashes = proxy.status.as_ref().map(KeepsHashes::hashes).unwrap_or_default();
         checks::session_storage(proxy.common(), &mut report);
         let (outcome, next) = match self.complete(proxy, &mut hashes, &mut report).await {
             Ok(()) => {

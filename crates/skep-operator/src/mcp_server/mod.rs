@@ -23,6 +23,7 @@ use crate::controller::Reconcile;
 use crate::events::Recorder;
 use crate::failure::Failure;
 use crate::proxy::build::{Stop, build};
+use crate::proxy::hashes::KeepsHashes;
 use crate::proxy::report::Report;
 use crate::proxy::{Proxied as _, checks, notes};
 use crate::settings::ProxySettings;
@@ -82,7 +83,7 @@ impl Reconcile for MCPServerController {
             return Ok(Next::Rest);
         }
         let mut report = Report::default();
-        let mut hashes = status::hashes(server.status.as_ref());
+        let mut hashes = server.status.as_ref().map(KeepsHashes::hashes).unwrap_or_default();
         self.advise(server, &mut report);
         let (outcome, next) =
             match Box::pin(build(&self.cluster, &self.settings, server, &mut hashes, &mut report)).await {

@@ -7,10 +7,11 @@ use skep_api::conditions::{Statement, reasons, types};
 use skep_control::Next;
 
 use super::gather::{Lacking, gather};
+use super::hashes::Hashes;
 use super::names::check_names;
 use super::pod::parse_pod_template;
 use super::report::Report;
-use super::resolve::{Hashes, Unusable, resolve};
+use super::resolve::{Unusable, resolve};
 use super::run_config::{AuthServerReference, BuildError};
 use super::write::{Cause, Unfinished, write};
 use super::{Inputs, Proxied, Resolved, Target};

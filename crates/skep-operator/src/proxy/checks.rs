@@ -1,7 +1,6 @@
 //! Advice: conditions that tell about a workload and never stop it.
 
 use skep_api::conditions::{Statement, reasons, types};
-use skep_api::kinds::ca_bundle::ConfigMapKeySelector;
 use skep_api::kinds::mcp_group::MCPGroupPhase;
 use skep_api::kinds::session_storage::SessionProvider;
 use skep_api::kinds::{MCPGroup, MCPOIDCConfig};
@@ -71,28 +70,11 @@ pub fn session_storage(common: Common<'_>, report: &mut Report) {
     });
 }
 
-/// What is wrong with the name of a ConfigMap of certificates.
-pub fn bundle_name(bundle: Option<&ConfigMapKeySelector>) -> Result<&ConfigMapKeySelector, String> {
-    let bundle = bundle.ok_or("configMapRef must be specified in caBundleRef")?;
-    if bundle.name.is_empty() {
-        return Err("configMapRef.name must be specified".to_owned());
-    }
-    let (name, limit) = (&bundle.name, ca_bundle::CONFIG_MAP_NAME_LIMIT);
-    if name.len() > limit {
-        return Err(format!(
-            "configMapRef.name \"{name}\" is too long ({} chars); maximum is {limit} characters to fit in Kubernetes \
-             volume name",
-            name.len()
-        ));
-    }
-    Ok(bundle)
-}
-
 /// Whether the certificates of the identity provider are there. `keys` are those of the ConfigMap, if it exists.
 pub fn ca_bundle(config: &MCPOIDCConfig, namespace: &str, keys: Option<&[String]>) -> Option<Statement> {
     let reference = config.spec.inline.as_ref()?.ca_bundle_ref.as_ref()?;
     let type_ = types::CA_BUNDLE_REF_VALIDATED;
-    let bundle = match bundle_name(reference.config_map_ref.as_ref()) {
+    let bundle = match crate::ca_bundle::check(reference) {
         Ok(bundle) => bundle,
         Err(text) => return Some(Statement::fails(type_, reasons::CA_BUNDLE_REF_INVALID, text)),
     };

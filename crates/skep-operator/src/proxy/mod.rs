@@ -6,6 +6,7 @@
 pub mod build;
 pub mod checks;
 pub mod gather;
+pub mod hashes;
 mod metadata;
 mod names;
 pub mod notes;

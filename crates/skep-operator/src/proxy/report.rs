@@ -1,8 +1,23 @@
 //! What one pass has to say about a workload. It is written once, at the end of the pass.
 
-use skep_api::conditions::{self, Condition, Statement};
+use skep_api::conditions::{self, Condition, Statement, types};
 
 use crate::time::now;
+
+/// Conditions of both kinds of workload. Only their controllers write them.
+const SHARED: [&str; 11] = [
+    types::READY,
+    types::POD_TEMPLATE_VALID,
+    types::SESSION_STORAGE_WARNING,
+    types::GROUP_REF_VALIDATED,
+    types::CA_BUNDLE_REF_VALIDATED,
+    types::OIDC_CONFIG_REF_VALIDATED,
+    types::AUTHZ_CONFIG_REF_VALIDATED,
+    types::TELEMETRY_CONFIG_REF_VALIDATED,
+    types::EXTERNAL_AUTH_CONFIG_VALIDATED,
+    types::AUTH_SERVER_REF_VALIDATED,
+    types::AUTHZ_PRIMARY_UPSTREAM_PROVIDER_IGNORED,
+];
 
 /// The statements of a pass, and which earlier ones stand although nothing was said.
 #[derive(Debug, Default)]
@@ -22,14 +37,14 @@ impl Report {
         self.kept.push(type_);
     }
 
-    /// The conditions that follow from the report. Of the `managed` ones those go about which nothing was said; others
-    /// are not ours and stay.
-    pub fn conditions(self, before: &[Condition], managed: &[&str], generation: Option<i64>) -> Vec<Condition> {
+    /// The conditions that follow from the report. Of the shared ones and of the kind's `own` those go about which
+    /// nothing was said; others are not ours and stay.
+    pub fn conditions(self, before: &[Condition], own: &[&str], generation: Option<i64>) -> Vec<Condition> {
         let said = |type_: &str| self.said.iter().any(|statement| statement.type_ == type_);
         let mut after: Vec<Condition> = before.to_vec();
         after.retain(|condition| {
             let type_ = condition.type_.as_str();
-            !managed.contains(&type_) || said(type_) || self.kept.contains(&type_)
+            !(SHARED.contains(&type_) || own.contains(&type_)) || said(type_) || self.kept.contains(&type_)
         });
         let now = now();
         let mut statements = self.said;

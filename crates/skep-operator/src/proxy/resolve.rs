@@ -14,22 +14,11 @@ use skep_api::kinds::{
 };
 use skep_control::Key;
 
+use super::hashes::Hashes;
 use super::report::Report;
 use super::{Common, Resolved, Target};
 use crate::cluster::{Cluster, OwnKind, Seen};
 use crate::config::ConfigKind;
-
-/// The hashes that a workload copies from the objects that it names.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Hashes {
-    pub auth_server: Option<String>,
-    pub authz: Option<String>,
-    pub external_auth: Option<String>,
-    pub oidc: Option<String>,
-    pub telemetry: Option<String>,
-    pub tools: Option<String>,
-    pub webhooks: Option<String>,
-}
 
 /// A reference that cannot be used. The running pods stay as they are until it can.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,13 +1,13 @@
 //! Who may do what.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use skep_api::config::run_config::{AuthzConfig as Document, AuthzType, CedarOptions};
 use skep_api::kind::Kind as _;
 use skep_api::kinds::MCPAuthzConfig;
 use skep_api::kinds::authz::{AuthzConfig, AuthzSource, InlineAuthz};
-use skep_api::kinds::mcp_authz_config::MCPAuthzConfigSpec;
 
 use super::{named, text};
+use crate::config::authz;
 use crate::proxy::Inputs;
 
 /// The policies, wherever they stand.
@@ -21,7 +21,7 @@ pub(super) fn document(inputs: &Inputs<'_>) -> Result<Option<Document>, String> 
         (Some(config), None) => own(inputs, config).map(Some),
         (None, reference) => {
             let object = named(MCPAuthzConfig::DEFINITION.kind, reference, inputs.resolved.authz.as_ref())?;
-            object.map(|object| shared(&object.spec)).transpose()
+            object.map(|object| authz::document(&object.spec).and_then(checked)).transpose()
         }
     }
 }
@@ -74,21 +74,6 @@ fn with_claims(mut document: Document, config: &AuthzConfig) -> Document {
         }
     }
     document
-}
-
-fn shared(spec: &MCPAuthzConfigSpec) -> Result<Document, String> {
-    let section = match AuthzType::from(spec.type_.as_str()) {
-        AuthzType::Cedar => "cedar",
-        AuthzType::Http => "pdp",
-        AuthzType::Other(type_) => {
-            return Err(format!("authorizer type {type_:?} is not one of cedarv1 and httpv1"));
-        }
-    };
-    let mut document = Map::new();
-    document.insert("version".to_owned(), json!(Document::VERSION));
-    document.insert("type".to_owned(), json!(spec.type_));
-    document.insert(section.to_owned(), Value::Object(spec.config.0.clone()));
-    checked(Document(document))
 }
 
 /// A document that a proxy can start with, as far as that can be told without the authorizer.

@@ -37,10 +37,6 @@ pub fn checksum(map: &ConfigMap) -> &str {
 pub fn inline_authz(inputs: &Inputs<'_>) -> Option<ConfigMap> {
     let inline = authz::inline(inputs.common.authz_config?)?;
     let name = inputs.common.name;
-    let base = match inputs.target {
-        Target::Server(_) => labels::mcp_server(name),
-        Target::Remote(_) => labels::mcp_remote_proxy(name),
-    };
     // The members are in byte order here already, so they are so in the text.
     let document = json!({
         "cedar": { "entities_json": authz::entities(inline), "policies": inline.policies },
@@ -48,7 +44,7 @@ pub fn inline_authz(inputs: &Inputs<'_>) -> Option<ConfigMap> {
         "version": AuthzConfig::VERSION,
     });
     let data = BTreeMap::from([(proxy_pod::AUTHZ_KEY.to_owned(), document.to_string())]);
-    Some(object(inputs, proxy_pod::inline_authz(name), labels::inline_authz(base), data))
+    Some(object(inputs, proxy_pod::inline_authz(name), labels::inline_authz(inputs.labels()), data))
 }
 
 fn object(inputs: &Inputs<'_>, name: String, labels: Labels, data: BTreeMap<String, String>) -> ConfigMap {

@@ -6,7 +6,6 @@
 mod auth_server;
 mod authz;
 mod backend;
-mod ca_bundle;
 mod config_map;
 mod error;
 mod external_auth;
@@ -27,11 +26,7 @@ mod webhooks;
 mod tests;
 
 use skep_api::config::run_config::{AuditConfig, EmbeddedAuthServerConfig, RunConfig};
-use skep_api::kind::Kind as _;
-use skep_api::kinds::{MCPRemoteProxy, MCPServer};
-use skep_api::names::{mcp_remote_proxy, mcp_server};
 
-pub use self::ca_bundle::check as check_ca_bundle;
 pub use self::config_map::{checksum, config_map, inline_authz};
 pub use self::error::{AuthServerReference, BuildError};
 pub use self::secrets::{Need, NeededSecret, needed_secrets};
@@ -39,7 +34,7 @@ use super::{Inputs, Target};
 
 /// The RunConfig of a workload.
 pub fn build(inputs: &Inputs<'_>) -> Result<RunConfig, BuildError> {
-    let create = |cause| BuildError::Create { kind: kind(inputs), cause };
+    let create = |cause| BuildError::Create { kind: inputs.kind(), cause };
     let mut config = backend::describe(inputs).map_err(create)?;
     config.oidc_config = oidc::resolve(inputs).map_err(create)?;
     if let Some(server) = auth_server::find(inputs).map_err(create)? {
@@ -84,20 +79,6 @@ fn advertise_scopes(config: &mut RunConfig, server: &EmbeddedAuthServerConfig) {
         && oidc.scopes.is_none()
     {
         oidc.scopes = Some(auth_server::supported_scopes(&server.scopes_supported));
-    }
-}
-
-fn kind(inputs: &Inputs<'_>) -> &'static str {
-    match inputs.target {
-        Target::Server(_) => MCPServer::DEFINITION.kind,
-        Target::Remote(_) => MCPRemoteProxy::DEFINITION.kind,
-    }
-}
-
-fn proxy_service(inputs: &Inputs<'_>) -> String {
-    match inputs.target {
-        Target::Server(_) => mcp_server::proxy_service(inputs.common.name),
-        Target::Remote(_) => mcp_remote_proxy::proxy_service(inputs.common.name),
     }
 }
 

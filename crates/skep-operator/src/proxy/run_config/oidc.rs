@@ -7,7 +7,8 @@ use skep_api::kinds::mcp_oidc_config::{InlineOIDC, KubernetesServiceAccountOIDC,
 use skep_api::kinds::references::OIDCConfigRef;
 use skep_api::names::{ca_bundle as bundle_names, default_resource_url, service_account_files};
 
-use super::{ca_bundle, named, proxy_service, text};
+use super::{named, text};
+use crate::ca_bundle;
 use crate::proxy::Inputs;
 
 /// What the object says about the issuer, and what the reference says about this workload.
@@ -31,7 +32,7 @@ fn resource_url(inputs: &Inputs<'_>, reference: &OIDCConfigRef) -> String {
     let given = reference.resource_url.as_deref().filter(|url| !url.is_empty());
     given.map_or_else(
         || {
-            let service = proxy_service(inputs);
+            let service = inputs.service_name();
             default_resource_url(&service, common.name, common.namespace, common.proxy_port, &reference.audience)
         },
         ToOwned::to_owned,

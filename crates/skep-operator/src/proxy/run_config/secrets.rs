@@ -3,7 +3,7 @@
 use skep_api::kinds::mcp_external_auth_config::ExternalAuthType;
 use skep_api::kinds::references::SecretKeyRef;
 
-use super::{BuildError, kind};
+use super::BuildError;
 use crate::proxy::Inputs;
 
 /// A key of a Secret that must exist when the RunConfig is built.
@@ -45,14 +45,14 @@ impl NeededSecret {
     /// What is said when the Secret could not be read, in the words of `cause`.
     pub fn unreadable(&self, inputs: &Inputs<'_>, cause: &str) -> BuildError {
         let cause = format!("failed to get {} {}/{}: {cause}", self.why.words(), inputs.common.namespace, self.name);
-        BuildError::Create { kind: kind(inputs), cause }
+        BuildError::Create { kind: inputs.kind(), cause }
     }
 
     /// What is said when the Secret does not have the key.
     pub fn lacks_key(&self, inputs: &Inputs<'_>) -> BuildError {
         let (what, namespace) = (self.why.words(), inputs.common.namespace);
         let cause = format!("{what} {namespace}/{} is missing key {:?}", self.name, self.key);
-        BuildError::Create { kind: kind(inputs), cause }
+        BuildError::Create { kind: inputs.kind(), cause }
     }
 }
 

@@ -6,7 +6,8 @@ use skep_api::kinds::MCPTelemetryConfig;
 use skep_api::kinds::mcp_telemetry_config::OpenTelemetry;
 use skep_api::names::ca_bundle as bundle_names;
 
-use super::{ca_bundle, named};
+use super::named;
+use crate::ca_bundle;
 use crate::proxy::Inputs;
 
 /// What the object says, under the name that the workload goes by in traces.

@@ -89,7 +89,7 @@ fn policies_that_cannot_be_written_down() {
             server(&json!({ "authzConfig": { "type": "configMap" } })),
             "authzConfig.configMap must be set when type is 'configMap'",
         ),
-        (shared("opa", json!({})), "authorizer type \"opa\" is not one of cedarv1 and httpv1"),
+        (shared("opa", json!({})), "type \"opa\" is not a known authorizer; use cedarv1 or httpv1"),
         (shared("cedarv1", json!({ "policies": [] })), "cedar.policies must hold at least one policy"),
         (shared("cedarv1", json!({ "policies": "p" })), "cedar: policies: expected a list, found a text"),
         (shared("httpv1", json!({ "claim_mapping": "mpe" })), "pdp.http.url must be set"),

@@ -12,7 +12,7 @@ pub fn check(bundle: &CABundleRef) -> Result<&ConfigMapKeySelector, String> {
     }
     if name.len() > CONFIG_MAP_NAME_LIMIT {
         return Err(format!(
-            "configMapRef.name {name:?} is too long ({} chars); maximum is {CONFIG_MAP_NAME_LIMIT} characters to fit in \
+            "configMapRef.name \"{name}\" is too long ({} chars); maximum is {CONFIG_MAP_NAME_LIMIT} characters to fit in \
              Kubernetes volume name",
             name.len()
         ));
