@@ -1,8 +1,11 @@
 //! `cargo run --release -p skep-bench -- kube`: Skep beside what it stands in for, in one run on one machine; `-- proxy`: its
-//! proxy beside none and beside one that does nothing; `-- up`: how soon it is of use.
+//! proxy beside none and beside one that does nothing; `-- up`: how soon it is of use; `-- operator`: what many servers at
+//! once cost.
 
 mod kube;
+mod load;
 mod measure;
+mod operator;
 mod proxy;
 mod table;
 mod up;
@@ -14,7 +17,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
 
-use measure::{Figures, Measure};
+use table::Table;
 
 /// Measures Skep beside what it stands in for
 #[derive(Debug, Parser)]
@@ -43,6 +46,12 @@ enum Bench {
     /// One of the processes of `proxy`
     #[command(subcommand, name = proxy::PART, hide = true)]
     Part(proxy::Part),
+    /// `skep operator` with many MCPServers at once, beside a client that sends the same writes
+    ///
+    /// On kube-apiserver with etcd, which syncs every write to the disk; no other controller runs, so there are no pods.
+    /// KUBEBUILDER_ASSETS names the folder of the binaries (cargo xtask control-plane). The exit code says whether all
+    /// targets are met.
+    Operator(OperatorArgs),
 }
 
 #[derive(Debug, Args)]
@@ -61,6 +70,19 @@ struct ProxyArgs {
     cycles: u32,
     #[command(flatten)]
     output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+struct OperatorArgs {
+    /// How many MCPServers to create at once, each number on a fresh API server
+    #[arg(long, value_name = "COUNT", value_delimiter = ',', default_values_t = [100, 1000, 3000],
+        value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    servers: Vec<usize>,
+    /// For how many seconds to watch the operator at rest
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+    rest: u64,
+    #[command(flatten)]
+    common: CommonArgs,
 }
 
 #[derive(Debug, Args)]
@@ -120,17 +142,21 @@ async fn run(bench: Bench) -> anyhow::Result<bool> {
     match bench {
         Bench::Kube(KubeArgs { rounds, objects, alone, common }) => {
             let figures = kube::run(&common.program()?, rounds, objects, alone).await?;
-            common.output.tell(&kube::measures::ALL, &figures)
+            common.output.tell(&[Table::of_rounds(&kube::measures::ALL, figures)])
         }
         Bench::Up(UpArgs { rounds, common }) => {
             let figures = up::run(&common.program()?, rounds)?;
-            common.output.tell(&up::ALL, &figures)
+            common.output.tell(&[Table::of_rounds(&up::ALL, figures)])
+        }
+        Bench::Operator(OperatorArgs { servers, rest, common }) => {
+            let rest = Duration::from_secs(rest);
+            common.output.tell(&operator::run(&common.program()?, &servers, rest).await?)
         }
         Bench::Proxy(ProxyArgs { rounds, seconds, sessions, cycles, output }) => {
             let load = Duration::from_secs(seconds);
             let settings = proxy::Settings { rounds, load, sessions: sessions as usize, cycles: cycles as usize };
             let figures = proxy::run(&settings).await?;
-            output.tell(&proxy::measures(), &figures)
+            output.tell(&[Table::of_rounds(&proxy::measures(), figures)])
         }
         Bench::Part(part) => part.run().await.map(|()| true),
     }
@@ -144,13 +170,14 @@ impl CommonArgs {
 
 impl OutputArgs {
     /// Tells the figures, and whether all targets are met.
-    fn tell(&self, measures: &[Measure], figures: &[Figures]) -> anyhow::Result<bool> {
+    fn tell(&self, tables: &[Table]) -> anyhow::Result<bool> {
         if let Some(file) = &self.json {
-            std::fs::write(file, format!("{:#}\n", table::json(measures, figures)))
+            std::fs::write(file, format!("{:#}\n", table::json(tables)))
                 .with_context(|| format!("cannot write {}", file.display()))?;
         }
-        print!("{}", table::text(measures, figures));
-        Ok(table::all_met(measures, figures))
+        let texts: Vec<String> = tables.iter().map(table::text).collect();
+        print!("{}", texts.join("\n"));
+        Ok(tables.iter().all(table::all_met))
     }
 }
 

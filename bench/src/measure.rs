@@ -1,5 +1,7 @@
 //! What is measured, what was promised, and what came out.
 
+use std::time::Duration;
+
 /// One line of a table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Measure {
@@ -51,6 +53,11 @@ impl Measure {
         Self { name, unit: "KiB", better: Better::Less, target: None }
     }
 
+    /// How often something happens, in all or in the time that the name says.
+    pub(crate) const fn count(name: &'static str) -> Self {
+        Self { name, unit: "", better: Better::Less, target: None }
+    }
+
     pub(crate) const fn must_be(self, target: Target) -> Self {
         Self { target: Some(target), ..self }
     }
@@ -74,4 +81,13 @@ impl Figures {
     pub(crate) fn all(&self, measure: Measure) -> impl Iterator<Item = f64> {
         self.rounds.iter().flatten().filter(move |(of, _)| *of == measure).map(|(_, value)| *value)
     }
+}
+
+pub(crate) fn milliseconds(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1000.0
+}
+
+#[expect(clippy::cast_precision_loss, reason = "memory is far below 2^52 bytes")]
+pub(crate) fn mebibytes(bytes: u64) -> f64 {
+    bytes as f64 / (1024.0 * 1024.0)
 }

@@ -6,10 +6,25 @@ use serde_json::{Map, Value, json};
 
 use crate::measure::{Better, Figures, Measure, Target};
 
+/// What was measured of one program or of two.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub(crate) title: String,
+    pub(crate) measures: Vec<Measure>,
+    pub(crate) figures: Vec<Figures>,
+}
+
+impl Table {
+    /// A table of several rounds.
+    pub(crate) fn of_rounds(measures: &[Measure], figures: Vec<Figures>) -> Self {
+        Self { title: "median of all rounds".to_owned(), measures: measures.to_vec(), figures }
+    }
+}
+
 /// The medians side by side: ours, that of what it is compared with, that of others; how many times better ours is than
 /// the second, and whether that was promised.
-pub(crate) fn text(measures: &[Measure], figures: &[Figures]) -> String {
-    let mut text = format!("{:<46}", "median of all rounds");
+pub(crate) fn text(Table { title, measures, figures }: &Table) -> String {
+    let mut text = format!("{title:<46}");
     for of_one in figures {
         let _ = write!(text, " {:>22}", of_one.of);
     }
@@ -33,11 +48,19 @@ pub(crate) fn text(measures: &[Measure], figures: &[Figures]) -> String {
 }
 
 /// Whether every target that can be judged is met.
-pub(crate) fn all_met(measures: &[Measure], figures: &[Figures]) -> bool {
-    measures.iter().all(|measure| is_met(figures, *measure) != Some(false))
+pub(crate) fn all_met(table: &Table) -> bool {
+    table.measures.iter().all(|measure| is_met(&table.figures, *measure) != Some(false))
 }
 
-pub(crate) fn json(measures: &[Measure], figures: &[Figures]) -> Value {
+/// A single table by its programs; several by their titles.
+pub(crate) fn json(tables: &[Table]) -> Value {
+    match tables {
+        [table] => json_of(table),
+        tables => Value::Object(tables.iter().map(|table| (table.title.clone(), json_of(table))).collect()),
+    }
+}
+
+fn json_of(Table { measures, figures, .. }: &Table) -> Value {
     let of_one = |figures: &Figures| -> Value {
         let measures = measures.iter().map(|measure| {
             let rounds: Vec<f64> = figures.all(*measure).collect();
@@ -72,7 +95,7 @@ fn is_met(figures: &[Figures], measure: Measure) -> Option<bool> {
 fn verdict(figures: &[Figures], measure: Measure) -> Option<String> {
     let target = match measure.target? {
         Target::Times(times) => format!("at least {} ×", (times * 100.0).round() / 100.0),
-        Target::Below(limit) => format!("below {limit} {}", measure.unit),
+        Target::Below(limit) => format!("below {limit} {}", measure.unit).trim_end().to_owned(),
     };
     Some(match is_met(figures, measure) {
         Some(true) => format!("{target}: met"),
@@ -96,20 +119,25 @@ mod tests {
         Figures { of: server, rounds: rounds.to_vec() }
     }
 
+    fn table(figures: impl Into<Vec<Figures>>) -> Table {
+        Table::of_rounds(&ALL, figures.into())
+    }
+
     #[test]
     fn targets_are_judged_by_medians() {
-        let good = [figures("ours", 149.0, [10.0, 300.0, 400.0]), figures("real", 4000.0, [100.0, 100.0, 900.0])];
-        assert!(all_met(&ALL, &good), "{}", text(&ALL, &good));
-        let slow_start = [figures("ours", 150.0, [300.0; 3]), figures("real", 4000.0, [100.0; 3])];
-        assert!(!all_met(&ALL, &slow_start), "{}", text(&ALL, &slow_start));
-        let slow_creates = [figures("ours", 1.0, [299.0; 3]), figures("real", 4000.0, [100.0; 3])];
-        assert!(text(&ALL, &slow_creates).contains("at least 3 ×: MISSED"), "{}", text(&ALL, &slow_creates));
-        assert!(!all_met(&ALL, &slow_creates));
+        let real = |creates| figures("real", 4000.0, creates);
+        let good = table([figures("ours", 149.0, [10.0, 300.0, 400.0]), real([100.0, 100.0, 900.0])]);
+        assert!(all_met(&good), "{}", text(&good));
+        let slow_start = table([figures("ours", 150.0, [300.0; 3]), real([100.0; 3])]);
+        assert!(!all_met(&slow_start), "{}", text(&slow_start));
+        let slow_creates = table([figures("ours", 1.0, [299.0; 3]), real([100.0; 3])]);
+        assert!(text(&slow_creates).contains("at least 3 ×: MISSED"), "{}", text(&slow_creates));
+        assert!(!all_met(&slow_creates));
     }
 
     #[test]
     fn alone_there_is_nothing_to_compare_with() {
-        let alone = [figures("ours", 1.0, [1.0; 3])];
-        assert!(all_met(&ALL, &alone) && !text(&ALL, &alone).contains("MISSED"));
+        let alone = table([figures("ours", 1.0, [1.0; 3])]);
+        assert!(all_met(&alone) && !text(&alone).contains("MISSED"));
     }
 }

@@ -8,7 +8,7 @@ pub mod kube;
 pub mod kubectl;
 pub mod node;
 mod ports;
-mod process;
+pub mod process;
 pub mod race;
 pub mod redis;
 pub mod skip;

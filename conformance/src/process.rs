@@ -22,8 +22,8 @@ wait "$program"
 
 /// A running program, killed on drop.
 #[derive(Debug)]
-pub(crate) struct Process {
-    pub(crate) name: &'static str,
+pub struct Process {
+    pub name: &'static str,
     log: PathBuf,
     pid: PathBuf,
     guard: Child,
@@ -32,7 +32,7 @@ pub(crate) struct Process {
 
 impl Process {
     /// Starts a program whose output goes to `<logs>/<name>.log`, and its process id to `<logs>/<name>.pid`.
-    pub(crate) fn start(name: &'static str, program: &Path, arguments: &[String], logs: &Path) -> io::Result<Self> {
+    pub fn start(name: &'static str, program: &Path, arguments: &[String], logs: &Path) -> io::Result<Self> {
         let log = logs.join(format!("{name}.log"));
         let output = File::create(&log)?;
         let pid = logs.join(format!("{name}.pid"));
@@ -52,12 +52,12 @@ impl Process {
     }
 
     /// What it has printed so far.
-    pub(crate) fn output(&self) -> String {
+    pub fn output(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
     /// What the program holds in memory, in bytes; none before it runs and after its end.
-    pub(crate) fn resident_bytes(&self) -> Option<u64> {
+    pub fn resident_bytes(&self) -> Option<u64> {
         let pid = std::fs::read_to_string(&self.pid).ok()?;
         let status = std::fs::read_to_string(Path::new("/proc").join(pid.trim()).join("status")).ok()?;
         let kibibytes: u64 =
@@ -66,7 +66,7 @@ impl Process {
     }
 
     /// The last lines of its output when it has ended on its own.
-    pub(crate) fn last_words(&mut self) -> Option<String> {
+    pub fn last_words(&mut self) -> Option<String> {
         let status = self.guard.try_wait().ok()??;
         let log = self.output();
         let lines: Vec<&str> = log.lines().collect();

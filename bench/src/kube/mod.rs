@@ -1,6 +1,5 @@
 //! The embedded API server beside the real one.
 
-mod load;
 pub(crate) mod measures;
 mod objects;
 mod round;

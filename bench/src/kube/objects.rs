@@ -5,7 +5,7 @@ use kube::Client;
 use serde_json::{Value, json};
 use tokio::time::{Duration, Instant};
 
-use super::load::{Call, send};
+use crate::load::{Call, send};
 
 pub(super) const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";

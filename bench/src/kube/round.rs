@@ -7,11 +7,11 @@ use http_body_util::BodyExt as _;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-use super::load::{Call, send, send_all};
 use super::measures;
 use super::objects::{CONFIG_MAPS, config_map, custom_resource, install};
 use super::server::Server;
-use crate::measure::Measure;
+use crate::load::{Call, send, send_all};
+use crate::measure::{Measure, mebibytes, milliseconds};
 
 const CONNECTIONS: usize = 4;
 const CONFIG_MAPS_AT_ONCE: usize = 2000;
@@ -29,7 +29,7 @@ pub(super) async fn run(server: &Server, objects: usize) -> anyhow::Result<Vec<(
     let collection = install(&client).await?;
 
     let creates = (0..objects).map(|number| Call::post(&collection, &custom_resource(number))).collect();
-    let custom_resources = send_all(server, creates, CONNECTIONS).await?;
+    let custom_resources = send_all(server.clients(CONNECTIONS).await?, creates).await?;
     let memory = server.resident_bytes();
 
     let list = Call::get(&collection);
@@ -42,13 +42,13 @@ pub(super) async fn run(server: &Server, objects: usize) -> anyhow::Result<Vec<(
     }
     let updates = updates_of(&collection, &listed)?;
     let replaced = updates.len();
-    let replacing = send_all(server, updates, CONNECTIONS).await?;
+    let replacing = send_all(server.clients(CONNECTIONS).await?, updates).await?;
 
     let creates = |kind: &str, count: usize| -> Vec<Call> {
         (0..count).map(|number| Call::post(CONFIG_MAPS, &config_map(&format!("{kind}-{number}")))).collect()
     };
-    let at_once = send_all(server, creates("at-once", CONFIG_MAPS_AT_ONCE), CONNECTIONS).await?;
-    let one_by_one = send_all(server, creates("one-by-one", CONFIG_MAPS_ONE_BY_ONE), 1).await?;
+    let at_once = send_all(server.clients(CONNECTIONS).await?, creates("at-once", CONFIG_MAPS_AT_ONCE)).await?;
+    let one_by_one = send_all(server.clients(1).await?, creates("one-by-one", CONFIG_MAPS_ONE_BY_ONE)).await?;
     let mut delays = fan_out(server).await?;
 
     Ok(vec![
@@ -123,16 +123,7 @@ fn percentile(values: &mut [f64], share: usize) -> anyhow::Result<f64> {
         .context("nothing was measured")
 }
 
-fn milliseconds(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1000.0
-}
-
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
 fn per_second(count: usize, took: Duration) -> f64 {
     count as f64 / took.as_secs_f64()
-}
-
-#[expect(clippy::cast_precision_loss, reason = "memory is far below 2^52 bytes")]
-fn mebibytes(bytes: u64) -> f64 {
-    bytes as f64 / (1024.0 * 1024.0)
 }

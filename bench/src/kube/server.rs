@@ -66,6 +66,14 @@ impl Server {
         })
     }
 
+    pub(super) async fn clients(&self, count: usize) -> anyhow::Result<Vec<Client>> {
+        let mut clients = Vec::new();
+        for _ in 0..count {
+            clients.push(self.client().await?);
+        }
+        Ok(clients)
+    }
+
     pub(super) fn resident_bytes(&self) -> u64 {
         match self {
             Self::Ours { server, .. } => server.resident_bytes(),

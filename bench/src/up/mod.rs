@@ -7,7 +7,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use crate::measure::{Figures, Measure, Target};
+use crate::measure::{Figures, Measure, Target, milliseconds};
 use machine::{Machine, Moments};
 
 const API_SERVER: Measure = Measure::time("start to kubeconfig, fresh data");
@@ -29,7 +29,7 @@ pub(crate) fn run(skep: &Path, rounds: u32) -> anyhow::Result<Vec<Figures>> {
         let (machine, again) = Machine::start(skep, folder.path())?;
         let stop = machine.stop()?;
         let times = [(API_SERVER, api_server), (PORT, port), (ANSWER, answer), (AGAIN, again.answer), (STOP, stop)];
-        figures.rounds.push(times.map(|(measure, time)| (measure, time.as_secs_f64() * 1000.0)).to_vec());
+        figures.rounds.push(times.map(|(measure, time)| (measure, milliseconds(time))).to_vec());
     }
     Ok(vec![figures])
 }

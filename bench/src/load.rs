@@ -11,40 +11,54 @@ use kube::client::Body;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-use super::server::Server;
-
 /// A request, ready to be sent.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(crate) struct Call {
     method: Method,
     path: String,
+    content_type: &'static str,
     body: Vec<u8>,
 }
 
+const JSON: &str = "application/json";
+
 impl Call {
-    pub(super) fn get(path: &str) -> Self {
-        Self { method: Method::GET, path: path.to_owned(), body: Vec::new() }
+    fn new(method: Method, path: &str, content_type: &'static str, object: &Value) -> Self {
+        Self { method, path: path.to_owned(), content_type, body: object.to_string().into_bytes() }
     }
 
-    pub(super) fn post(path: &str, object: &Value) -> Self {
-        Self { method: Method::POST, path: path.to_owned(), body: object.to_string().into_bytes() }
+    pub(crate) fn get(path: &str) -> Self {
+        Self { method: Method::GET, path: path.to_owned(), content_type: JSON, body: Vec::new() }
     }
 
-    pub(super) fn put(path: &str, object: &Value) -> Self {
-        Self { method: Method::PUT, path: path.to_owned(), body: object.to_string().into_bytes() }
+    pub(crate) fn post(path: &str, object: &Value) -> Self {
+        Self::new(Method::POST, path, JSON, object)
     }
 
-    pub(super) fn request(&self) -> Result<Request<Body>, http::Error> {
+    pub(crate) fn put(path: &str, object: &Value) -> Self {
+        Self::new(Method::PUT, path, JSON, object)
+    }
+
+    pub(crate) fn merge(path: &str, changes: &Value) -> Self {
+        Self::new(Method::PATCH, path, "application/merge-patch+json", changes)
+    }
+
+    /// Server-side apply; the path names the field manager.
+    pub(crate) fn apply(path: &str, object: &Value) -> Self {
+        Self::new(Method::PATCH, path, "application/apply-patch+yaml", object)
+    }
+
+    pub(crate) fn request(&self) -> Result<Request<Body>, http::Error> {
         Request::builder()
             .method(&self.method)
             .uri(&self.path)
-            .header("content-type", "application/json")
+            .header("content-type", self.content_type)
             .body(Body::from(self.body.clone()))
     }
 }
 
 /// The body of a good answer.
-pub(super) async fn send(client: &Client, call: &Call) -> anyhow::Result<Vec<u8>> {
+pub(crate) async fn send(client: &Client, call: &Call) -> anyhow::Result<Vec<u8>> {
     let response = client.send(call.request()?).await?;
     let status = response.status();
     let body = response.into_body().collect().await?.to_bytes();
@@ -58,14 +72,11 @@ pub(super) async fn send(client: &Client, call: &Call) -> anyhow::Result<Vec<u8>
     Ok(body.into())
 }
 
-/// Sends all of them over so many connections, each with one request under way, and tells how long that took.
-pub(super) async fn send_all(server: &Server, calls: Vec<Call>, connections: usize) -> anyhow::Result<Duration> {
-    let mut clients = Vec::new();
-    for _ in 0..connections {
-        let client = server.client().await?;
+/// Sends all of them, each client with one request under way, and tells how long that took.
+pub(crate) async fn send_all(clients: Vec<Client>, calls: Vec<Call>) -> anyhow::Result<Duration> {
+    for client in &clients {
         // The handshake is not what is measured.
-        send(&client, &Call::get("/readyz")).await?;
-        clients.push(client);
+        send(client, &Call::get("/readyz")).await?;
     }
     let calls = Arc::new(calls);
     let next = Arc::new(AtomicUsize::new(0));
