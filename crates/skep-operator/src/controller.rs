@@ -4,9 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use skep_api::conditions::{Name, Statement};
+use skep_api::names::events::actions;
 use skep_control::{Key, Next, Observer, Queue, work};
 
 use crate::cluster::{Cluster, OwnKind, Seen};
+use crate::events::{Note, Recorder};
 use crate::failure::Failure;
 use crate::write::Writer;
 
@@ -19,6 +21,9 @@ pub trait Reconcile: Send + Sync + 'static {
 
     /// The condition that tells whether all is well.
     const VERDICT: &'static str;
+
+    /// Who tells events about the kind.
+    fn recorder(&self) -> &Recorder;
 
     /// One pass. What only a person can heal is written into the object's status and is a success.
     fn reconcile(
@@ -53,10 +58,20 @@ pub async fn run<R: Reconcile>(
             }
             Seen::Unreadable(object) => {
                 let message = format!(
-                    "{name} {key} cannot be read: {}; correct the spec, or upgrade Skep if a newer version wrote it",
+                    "{name} {key} cannot be read: {}; correct that, or upgrade Skep if a newer version wrote it",
                     object.cause
                 );
-                writer.condition(object, Statement::fails(R::VERDICT, Name::Borrowed(UNREADABLE), message)).await?;
+                let verdict = Statement::fails(R::VERDICT, Name::Borrowed(UNREADABLE), message.as_str());
+                let is_news = match writer.condition(object, verdict).await {
+                    Ok(is_news) => is_news,
+                    // Some objects are so wrong that the API server takes no status for them.
+                    Err(failure) if failure.is_final() => true,
+                    Err(failure) => return Err(failure),
+                };
+                if is_news {
+                    let note = Note::warning(UNREADABLE, actions::VALIDATE_SPEC, message);
+                    reconciler.recorder().record(seen.as_ref(), note);
+                }
                 Ok(Next::Rest)
             }
         }

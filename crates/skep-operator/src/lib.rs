@@ -18,6 +18,7 @@ pub mod mcp_server;
 pub mod metrics;
 pub mod openshift;
 pub mod operator;
+mod place;
 pub mod proxy;
 pub mod settings;
 mod time;

@@ -7,6 +7,7 @@ use skep_api::kind::Kind;
 use skep_api::names::annotations;
 
 use super::kind::named_as;
+use crate::place;
 
 /// An object of kind `K`. One that cannot be read does not hide the others: a list of both is read all the same.
 #[derive(Clone, Debug)]
@@ -40,14 +41,23 @@ impl<'de, K: Kind> Deserialize<'de> for Seen<K> {
         trim(&mut object);
         let metadata = object.get("metadata").cloned().unwrap_or_default();
         let status = object.get("status").cloned().unwrap_or_default();
-        match serde_json::from_value::<K>(object) {
+        match read(&object) {
             Ok(object) => Ok(Self::Read(object)),
-            Err(error) => {
+            Err(cause) => {
                 let metadata = serde_json::from_value(metadata).map_err(serde::de::Error::custom)?;
-                Ok(Self::Unreadable(Box::new(Unreadable { metadata, status, cause: error.to_string() })))
+                Ok(Self::Unreadable(Box::new(Unreadable { metadata, status, cause })))
             }
         }
     }
+}
+
+/// Reads an object. A status from elsewhere is no reason to leave it alone: it is read as one that has none yet.
+fn read<K: Kind>(object: &Value) -> Result<K, String> {
+    place::read(object).or_else(|cause| {
+        let mut without_status = object.clone();
+        without_status.as_object_mut().and_then(|members| members.remove("status"));
+        place::read(&without_status).map_err(|_| cause)
+    })
 }
 
 /// Forgets what the operator never asks for and what would take most of the memory.
@@ -90,9 +100,11 @@ mod tests {
         let list = json!({"metadata": {"resourceVersion": "7"}, "items": [
             {"metadata": {"name": "good", "managedFields": [{"manager": "m"}]}, "spec": {"image": "i"}},
             {"metadata": {"name": "bad"}, "spec": {"image": 3}, "status": {"phase": "Ready"}},
-            {"metadata": {"name": "new"}, "spec": {"image": "i", "transport": "carrier-pigeon"}}]});
+            {"metadata": {"name": "new"}, "spec": {"image": "i", "transport": "carrier-pigeon"}},
+            {"metadata": {"name": "odd"}, "spec": {"image": "i"}, "status": {"phase": "Dancing"}}]});
         let list: ObjectList<Seen<MCPServer>> = serde_json::from_value(list).unwrap();
-        let [Seen::Read(good), Seen::Unreadable(bad), Seen::Unreadable(new)] = list.items.as_slice() else {
+        let [Seen::Read(good), Seen::Unreadable(bad), Seen::Unreadable(new), Seen::Read(odd)] = list.items.as_slice()
+        else {
             panic!("{list:?}")
         };
         assert_eq!(good.spec.image, "i");
@@ -100,6 +112,7 @@ mod tests {
         assert_eq!((bad.metadata.name.as_deref(), &bad.status["phase"]), (Some("bad"), &json!("Ready")));
         assert!(new.cause.contains("carrier-pigeon"), "{}", new.cause);
         assert_eq!(list.items[2].name_any(), "new");
+        assert_eq!((odd.spec.image.as_str(), odd.status.is_none()), ("i", true));
         let bare: MCPServer = bad.without_spec().unwrap();
         assert_eq!((bare.name_any().as_str(), bare.spec.image.as_str(), bare.status.is_some()), ("bad", "", true));
     }

@@ -37,15 +37,12 @@ impl<'a> Watches<'a> {
             let Some(cluster) = wake.upgrade() else { return };
             let Some(id) = id_of::<K, _>(change) else { return };
             let targets = match change.after() {
-                Some(super::Seen::Read(object)) => object.targets(),
+                Some(super::Seen::Read(object)) => Some(object.targets()),
                 // What an unreadable object names is unknown; what it named before is still protected.
-                Some(super::Seen::Unreadable(_)) => {
-                    cluster.wake(id);
-                    return;
-                }
-                None => BTreeSet::new(),
+                Some(super::Seen::Unreadable(_)) => None,
+                None => Some(BTreeSet::new()),
             };
-            for target in cluster.references.set(&id, targets) {
+            for target in targets.into_iter().flat_map(|targets| cluster.references.set(&id, targets)) {
                 cluster.wake(target);
             }
             wake_referrers(&cluster, &id);

@@ -36,7 +36,9 @@ pub(crate) fn document(spec: &MCPAuthzConfigSpec) -> Result<AuthzConfig, String>
     let key = match AuthzType::from(spec.type_.as_str()) {
         AuthzType::Cedar => "cedar",
         AuthzType::Http => "pdp",
-        AuthzType::Other(empty) if empty.is_empty() => return Err("type must not be empty".to_owned()),
+        AuthzType::Other(empty) if empty.is_empty() => {
+            return Err(format!("type must not be empty; use {} or {}", AuthzType::Cedar, AuthzType::Http));
+        }
         AuthzType::Other(other) => {
             return Err(format!(
                 "type {other:?} is not a known authorizer; use {} or {}",
@@ -95,7 +97,7 @@ mod tests {
         judge::<MCPAuthzConfig>([
             (cedar(&json!({"policies": [PERMIT]})), ""),
             (cedar(&json!({"Policies": [PERMIT], "entities_json": "[]", "later": 1})), ""),
-            (json!({"type": "", "config": {}}), "type must not be empty"),
+            (json!({"type": "", "config": {}}), "type must not be empty; use cedarv1 or httpv1"),
             (json!({"type": "opa", "config": {}}), "type \"opa\" is not a known authorizer; use cedarv1 or httpv1"),
             (cedar(&json!({})), "config.policies must have at least one policy"),
             (cedar(&json!({"policies": []})), "config.policies must have at least one policy"),
@@ -115,6 +117,6 @@ mod tests {
     #[test]
     fn an_object_without_a_spec_is_invalid() {
         let object: MCPAuthzConfig = serde_json::from_value(json!({"metadata": {"name": "c"}})).unwrap();
-        assert_eq!(object.validate().unwrap_err().to_string(), "type must not be empty");
+        assert_eq!(object.validate().unwrap_err().to_string(), "type must not be empty; use cedarv1 or httpv1");
     }
 }

@@ -81,6 +81,10 @@ impl<K: ConfigKind> Reconcile for ConfigController<K> {
     type Kind = K;
     const VERDICT: &'static str = types::VALID;
 
+    fn recorder(&self) -> &Recorder {
+        &self.recorder
+    }
+
     async fn reconcile(&self, object: &K, writer: &Writer<K>) -> Result<Next, Failure> {
         if object.meta().deletion_timestamp.is_some() {
             return self.finalize(object, writer).await;

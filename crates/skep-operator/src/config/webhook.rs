@@ -27,8 +27,11 @@ impl ConfigKind for MCPWebhookConfig {
         for (list, webhooks) in [("validating", &self.spec.validating), ("mutating", &self.spec.mutating)] {
             let mut names = BTreeSet::new();
             for (index, webhook) in webhooks.iter().enumerate() {
-                let unique =
-                    if names.insert(&webhook.name) { Ok(()) } else { Err("has the name of another one".to_owned()) };
+                let unique = if names.insert(&webhook.name) {
+                    Ok(())
+                } else {
+                    Err("name is that of another one; choose another".to_owned())
+                };
                 if let Err(complaint) = check(webhook).and(unique) {
                     complaints.push(format!("{list} webhook[{index}] {:?}: {complaint}", webhook.name));
                 }
@@ -141,7 +144,7 @@ mod tests {
         let spec = json!({"mutating": [good, bad], "validating": [good, good]});
         judge::<MCPWebhookConfig>([(
             spec,
-            "validating webhook[1] \"a\": has the name of another one\n\
+            "validating webhook[1] \"a\": name is that of another one; choose another\n\
              mutating webhook[1] \"b\": url \"http://b\" must use HTTPS; set tlsConfig.insecureSkipVerify to true to \
              allow http during development",
         )]);

@@ -73,6 +73,10 @@ impl Reconcile for MCPRemoteProxyController {
     type Kind = MCPRemoteProxy;
     const VERDICT: &'static str = types::READY;
 
+    fn recorder(&self) -> &Recorder {
+        &self.recorder
+    }
+
     async fn reconcile(&self, proxy: &MCPRemoteProxy, writer: &Writer<MCPRemoteProxy>) -> Result<Next, Failure> {
         if proxy.metadata.deletion_timestamp.is_some() {
             // Everything goes by garbage collection.

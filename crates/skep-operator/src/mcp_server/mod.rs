@@ -70,6 +70,10 @@ impl Reconcile for MCPServerController {
     type Kind = MCPServer;
     const VERDICT: &'static str = types::READY;
 
+    fn recorder(&self) -> &Recorder {
+        &self.recorder
+    }
+
     async fn reconcile(&self, server: &MCPServer, writer: &Writer<MCPServer>) -> Result<Next, Failure> {
         if server.metadata.deletion_timestamp.is_some() {
             return finalize::finalize(&self.cluster, server, writer).await;

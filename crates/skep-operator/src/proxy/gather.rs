@@ -85,9 +85,17 @@ fn document(found: Option<&ConfigMap>, reference: &AuthzConfigMap, namespace: &s
     if text.trim().is_empty() {
         return Err(invalid(format!("key \"{key}\" is empty")));
     }
-    let parsed: Value = serde_saphyr::from_str(text).map_err(|error| invalid(format!("key \"{key}\": {error}")))?;
+    let parsed: Value =
+        serde_saphyr::from_str(text).map_err(|error| invalid(format!("key \"{key}\": {}", first_line(&error))))?;
     let Value::Object(document) = parsed else { return Err(invalid(format!("key \"{key}\" is not an object"))) };
     Ok(AuthzDocument(document))
+}
+
+/// What is wrong and where, without a drawing of it.
+fn first_line(error: &serde_saphyr::Error) -> String {
+    let text = error.to_string();
+    let line = text.lines().next().unwrap_or_default();
+    line.strip_prefix("error: ").unwrap_or(line).to_owned()
 }
 
 async fn config_map(client: &Client, namespace: &str, name: &str) -> Result<Option<ConfigMap>, kube::Error> {

@@ -113,7 +113,7 @@ async fn configuration<O: Proxied>(cluster: &Cluster, owner: &O, inputs: &Inputs
         match found.map_err(|error| ApplyError::from(Failure::from(error)))? {
             HasKey::Yes => {}
             HasKey::NoKey => return Err(Cause::Secret(needed.lacks_key(inputs))),
-            HasKey::NoSecret => return Err(Cause::Secret(needed.unreadable(inputs, "it does not exist"))),
+            HasKey::NoSecret => return Err(Cause::Secret(needed.is_missing(inputs))),
         }
     }
     let document = run_config::build(inputs)?;

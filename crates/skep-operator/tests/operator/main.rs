@@ -1,6 +1,7 @@
 //! The operator on our API server and on a real one: the same tests on both.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod bad_manifests;
 mod cluster;
 mod configs;
 mod election;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
     let trials = [Kind::Ours, Kind::Real].into_iter().flat_map(|kind| {
         [
             configs::trials(kind),
+            bad_manifests::trials(kind),
             servers::trials(kind),
             remote_proxies::trials(kind),
             election::trials(kind),

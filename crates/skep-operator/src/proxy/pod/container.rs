@@ -67,7 +67,7 @@ fn probe(period: i32, timeout: i32, failures: i32) -> Probe {
     }
 }
 
-fn resources(inputs: &Inputs<'_>) -> Option<ResourceRequirements> {
+pub(super) fn resources(inputs: &Inputs<'_>) -> Option<ResourceRequirements> {
     let wanted = inputs.common.resources?;
     let (limits, requests) = (amounts(wanted.limits.as_ref()), amounts(wanted.requests.as_ref()));
     let any = limits.is_some() || requests.is_some();

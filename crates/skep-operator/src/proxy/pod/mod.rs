@@ -1,5 +1,6 @@
 //! The Deployment of a proxy.
 
+mod amounts;
 mod auth_server;
 mod container;
 pub(super) mod env;
@@ -38,12 +39,18 @@ pub enum PodError {
     /// `spec.podTemplateSpec` is none; see [`parse_pod_template`].
     #[error("{0}")]
     Template(String),
+    /// `spec.resources` says something that is no amount.
+    #[error("{0}")]
+    Amount(String),
     #[error("cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
 }
 
 /// The Deployment of the proxy. `checksum` is that of its RunConfig: a new one rolls the pods.
 pub fn deployment(inputs: &Inputs<'_>, checksum: &str) -> Result<Deployment, PodError> {
+    if let Some(resources) = container::resources(inputs) {
+        amounts::check("spec.resources", &resources).map_err(PodError::Amount)?;
+    }
     let overrides = inputs.deployment_overrides();
     let base = inputs.labels();
     let ours = match user_template::of(inputs) {

@@ -1,9 +1,11 @@
 //! The user's pod template: that of the backend of an MCPServer, that of the proxy of an MCPRemoteProxy.
 
 use k8s_openapi::api::core::v1::PodTemplateSpec;
-use serde_json::{Value, json};
+use serde_json::Value;
 use skep_api::raw::RawObject;
 
+use super::amounts;
+use crate::place;
 use crate::proxy::{Inputs, Target};
 
 /// What the user wrote, read or not.
@@ -18,32 +20,23 @@ pub(super) fn of<'a>(inputs: &Inputs<'a>) -> Option<&'a RawObject> {
 pub fn parse_pod_template<'a>(inputs: &Inputs<'a>) -> Result<Option<&'a RawObject>, String> {
     let Some(raw) = of(inputs) else { return Ok(None) };
     let refused = |problem: String| format!("failed to unmarshal PodTemplateSpec: {problem}");
-    let template = Value::Object(raw.0.clone());
-    if let Err(error) = parse(template.clone()) {
-        let (place, problem) = fault(&template, &|part| part, "").unwrap_or((String::new(), error));
-        return Err(refused(if place.is_empty() { problem } else { format!("{place}: {problem}") }));
-    }
+    let template: PodTemplateSpec = place::read(&Value::Object(raw.0.clone())).map_err(refused)?;
+    check_amounts(&template).map_err(refused)?;
     // Whether it can be merged shows when it is.
     super::template(inputs, "").map_err(|error| refused(error.to_string()))?;
     Ok(Some(raw))
 }
 
-fn parse(template: Value) -> Result<PodTemplateSpec, String> {
-    serde_json::from_value(template).map_err(|error| error.to_string())
-}
-
-/// The smallest part that is wrong even on its own, and what is wrong with it. `within` puts a part where it belongs.
-fn fault(value: &Value, within: &dyn Fn(Value) -> Value, place: &str) -> Option<(String, String)> {
-    let inner = match value {
-        Value::Object(members) => members.iter().find_map(|(name, member)| {
-            let place = if place.is_empty() { name.clone() } else { format!("{place}.{name}") };
-            fault(member, &|part| within(json!({ name: part })), &place)
-        }),
-        Value::Array(items) => items
-            .iter()
-            .enumerate()
-            .find_map(|(index, item)| fault(item, &|part| within(json!([part])), &format!("{place}[{index}]"))),
-        _ => None,
-    };
-    inner.or_else(|| parse(within(value.clone())).err().map(|problem| (place.to_owned(), problem)))
+fn check_amounts(template: &PodTemplateSpec) -> Result<(), String> {
+    let Some(pod) = &template.spec else { return Ok(()) };
+    for (list, containers) in
+        [("containers", &pod.containers[..]), ("initContainers", pod.init_containers.as_deref().unwrap_or_default())]
+    {
+        for (index, container) in containers.iter().enumerate() {
+            if let Some(resources) = &container.resources {
+                amounts::check(&format!("spec.{list}[{index}].resources"), resources)?;
+            }
+        }
+    }
+    Ok(())
 }

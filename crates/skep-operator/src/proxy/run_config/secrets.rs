@@ -37,21 +37,36 @@ impl Need {
     }
 }
 
+impl Need {
+    /// The member that names it.
+    fn field(self) -> &'static str {
+        match self {
+            Self::OidcClient => "inline.clientSecretRef of the MCPOIDCConfig",
+            Self::TokenExchangeClient => "tokenExchange.clientSecretRef of the MCPExternalAuthConfig",
+            Self::OnBehalfOfClient => "obo.clientSecretRef of the MCPExternalAuthConfig",
+            Self::BearerToken => "bearerToken.tokenSecretRef of the MCPExternalAuthConfig",
+        }
+    }
+}
+
 impl NeededSecret {
     fn new(secret: &SecretKeyRef, why: Need) -> Self {
         Self { name: secret.name.clone(), key: secret.key.clone(), why }
     }
 
-    /// What is said when the Secret could not be read, in the words of `cause`.
-    pub fn unreadable(&self, inputs: &Inputs<'_>, cause: &str) -> BuildError {
-        let cause = format!("failed to get {} {}/{}: {cause}", self.why.words(), inputs.common.namespace, self.name);
+    /// What is said when the Secret does not exist.
+    pub fn is_missing(&self, inputs: &Inputs<'_>) -> BuildError {
+        let (what, field) = (self.why.words(), self.why.field());
+        let place = format!("{}/{}", inputs.common.namespace, self.name);
+        let cause = format!("failed to get {what} {place}: it does not exist; create it, or correct {field}");
         BuildError::Create { kind: inputs.kind(), cause }
     }
 
     /// What is said when the Secret does not have the key.
     pub fn lacks_key(&self, inputs: &Inputs<'_>) -> BuildError {
-        let (what, namespace) = (self.why.words(), inputs.common.namespace);
-        let cause = format!("{what} {namespace}/{} is missing key {:?}", self.name, self.key);
+        let (what, field) = (self.why.words(), self.why.field());
+        let place = format!("{}/{}", inputs.common.namespace, self.name);
+        let cause = format!("{what} {place} is missing key {:?}; add it, or correct {field}", self.key);
         BuildError::Create { kind: inputs.kind(), cause }
     }
 }

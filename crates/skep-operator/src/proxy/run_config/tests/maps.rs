@@ -119,8 +119,10 @@ fn a_missing_secret_is_told_by_name_and_key() {
     let case = Case::read(&server(&json!({})));
     let needed = NeededSecret { name: "s".into(), key: "k".into(), why: Need::TokenExchangeClient };
     let prefix = "failed to create RunConfig from MCPServer: ";
-    let unreadable = needed.unreadable(&case.inputs(), "secrets \"s\" not found").to_string();
-    assert_eq!(unreadable, format!("{prefix}failed to get client secret tools/s: secrets \"s\" not found"));
+    let remedy = "correct tokenExchange.clientSecretRef of the MCPExternalAuthConfig";
+    let missing = needed.is_missing(&case.inputs()).to_string();
+    let expected = "failed to get client secret tools/s: it does not exist; create it, or";
+    assert_eq!(missing, format!("{prefix}{expected} {remedy}"));
     let lacks = needed.lacks_key(&case.inputs()).to_string();
-    assert_eq!(lacks, format!("{prefix}client secret tools/s is missing key \"k\""));
+    assert_eq!(lacks, format!("{prefix}client secret tools/s is missing key \"k\"; add it, or {remedy}"));
 }
