@@ -1,6 +1,7 @@
-//! Whether the cluster is OpenShift, which chooses users and groups of pods itself.
+//! Whether the cluster is OpenShift, which chooses users and groups of pods itself, and what it writes onto our objects.
 
 use http::{Request, StatusCode};
+use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::Client;
 use kube::client::Body;
 
@@ -19,5 +20,39 @@ pub async fn detect(client: &Client, variable: Option<&str>) -> bool {
             tracing::warn!(%error, "cannot ask whether this is OpenShift; taken for Kubernetes");
             false
         }
+    }
+}
+
+/// Leaves the secrets in place that OpenShift has put onto an account for its own registry.
+///
+/// The list has one owner. Without them it would lack what OpenShift looks for, and OpenShift would make new ones for
+/// ever. An account without secrets of ours says nothing about the list, and so loses nothing.
+pub fn keep_pull_secrets(live: &ServiceAccount, account: &mut ServiceAccount) {
+    let own = format!("{}-dockercfg-", account.metadata.name.as_deref().unwrap_or_default());
+    let Some(wanted) = &mut account.image_pull_secrets else { return };
+    let theirs = live.image_pull_secrets.iter().flatten().filter(|secret| secret.name.starts_with(&own));
+    wanted.extend(theirs.cloned());
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn account(secrets: &[&str]) -> ServiceAccount {
+        let secrets: Vec<_> = secrets.iter().map(|name| json!({"name": name})).collect();
+        serde_json::from_value(json!({"metadata": {"name": "a"}, "imagePullSecrets": secrets})).unwrap()
+    }
+
+    #[test]
+    fn only_its_own_secrets_are_kept() {
+        let live = account(&["removed", "a-dockercfg-x7f2k", "b-dockercfg-x7f2k"]);
+        let mut wanted = account(&["mine"]);
+        keep_pull_secrets(&live, &mut wanted);
+        assert_eq!(wanted, account(&["mine", "a-dockercfg-x7f2k"]));
+        let mut silent = ServiceAccount { image_pull_secrets: None, ..account(&[]) };
+        keep_pull_secrets(&live, &mut silent);
+        assert_eq!(silent.image_pull_secrets, None);
     }
 }

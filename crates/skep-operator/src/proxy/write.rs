@@ -3,6 +3,8 @@
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+use kube::ResourceExt as _;
+use serde::de::DeserializeOwned;
 use skep_api::kinds::transport::ServerTransport;
 use skep_api::names::proxy_pod;
 use skep_control::Key;
@@ -12,6 +14,7 @@ use super::run_config::{self, BuildError};
 use super::{Inputs, Proxied, Target, pod, rbac, service};
 use crate::cluster::{ChildKind, Cluster};
 use crate::failure::Failure;
+use crate::openshift;
 use crate::write::{ApplyError, apply, delete};
 
 /// A step that did not succeed, and why.
@@ -94,7 +97,12 @@ async fn tidy<O: Proxied>(cluster: &Cluster, owner: &O, inputs: &Inputs<'_>) -> 
 }
 
 async fn rights<O: Proxied>(cluster: &Cluster, owner: &O, inputs: &Inputs<'_>) -> Result<(), ApplyError> {
-    for account in rbac::service_accounts(inputs) {
+    for mut account in rbac::service_accounts(inputs) {
+        if inputs.settings.openshift
+            && let Some(live) = live(cluster, inputs, &account)
+        {
+            openshift::keep_pull_secrets(&live, &mut account);
+        }
         apply::<O, ServiceAccount>(cluster, owner, &account).await?;
     }
     if let Some(role) = rbac::role(inputs) {
@@ -125,10 +133,15 @@ async fn configuration<O: Proxied>(cluster: &Cluster, owner: &O, inputs: &Inputs
 /// A stdio server has one proxy, also when somebody scaled the Deployment.
 fn hold_back(cluster: &Cluster, inputs: &Inputs<'_>, deployment: &mut Deployment) {
     let Target::Server(spec) = inputs.target else { return };
+    let live = live(cluster, inputs, deployment);
     let Some(desired) = deployment.spec.as_mut().filter(|_| spec.transport == ServerTransport::Stdio) else { return };
-    let key = Key::new(inputs.common.namespace, deployment.metadata.name.clone().unwrap_or_default());
-    let live = Deployment::cache(cluster).get(&key).and_then(|found| found.body()).unwrap_or_default();
-    if desired.replicas.is_none() && live["spec"]["replicas"].as_i64().is_some_and(|replicas| replicas > 1) {
+    if desired.replicas.is_none() && live.and_then(|live| live.spec?.replicas).is_some_and(|replicas| replicas > 1) {
         desired.replicas = Some(1);
     }
+}
+
+/// An object as it is on the server, if it is ours.
+fn live<K: ChildKind + DeserializeOwned>(cluster: &Cluster, inputs: &Inputs<'_>, object: &K) -> Option<K> {
+    let key = Key::new(inputs.common.namespace, object.name_any());
+    K::cache(cluster).get(&key).and_then(|found| found.body()).and_then(|body| serde_json::from_value(body).ok())
 }

@@ -6,6 +6,7 @@ mod cluster;
 mod configs;
 mod election;
 mod faults;
+mod openshift;
 mod remote_proxies;
 mod rest;
 mod rights;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
             bad_manifests::trials(kind),
             servers::trials(kind),
             remote_proxies::trials(kind),
+            openshift::trials(kind),
             election::trials(kind),
             rest::trials(kind),
             faults::trials(kind),
