@@ -16,6 +16,7 @@ pub mod manifests;
 pub mod mcp_remote_proxy;
 pub mod mcp_server;
 pub mod metrics;
+mod migration;
 pub mod openshift;
 pub mod operator;
 mod place;

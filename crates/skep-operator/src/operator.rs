@@ -19,6 +19,7 @@ use crate::events::Recorder;
 use crate::mcp_remote_proxy::MCPRemoteProxyController;
 use crate::mcp_server::MCPServerController;
 use crate::metrics::Metrics;
+use crate::migration;
 use crate::settings::Settings;
 
 /// The kinds that have a controller.
@@ -62,6 +63,9 @@ impl Operator {
         operator.control(MCPServerController::new(cluster, recorder, settings.proxy.clone()));
         let (cluster, recorder) = (operator.cluster.clone(), operator.recorder::<MCPRemoteProxy>());
         operator.control(MCPRemoteProxyController::new(cluster, recorder, settings.proxy.clone()));
+        if let Some(page) = settings.migration_page {
+            operator.migrate(page);
+        }
         operator
     }
 
@@ -83,6 +87,14 @@ impl Operator {
     fn config<K: ConfigKind>(&mut self) {
         let recorder = self.recorder::<K>();
         self.control(ConfigController::<K>::new(self.cluster.clone(), recorder));
+    }
+
+    /// Stores objects of older versions anew.
+    fn migrate(&mut self, page: u32) {
+        let client = self.cluster.client.clone();
+        let (recorder, publishing) = Recorder::new(client.clone(), "storage-version-migrator");
+        self.tasks.spawn(publishing);
+        self.tasks.spawn(migration::run(client, recorder, page));
     }
 
     /// Who tells events about a kind.

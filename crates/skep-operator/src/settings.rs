@@ -14,7 +14,12 @@ pub struct Settings {
     /// How many objects of a kind are worked on at a time.
     pub concurrency: usize,
     pub proxy: ProxySettings,
+    /// How many objects are read at a time when those of older versions are stored anew; none are when unset.
+    pub migration_page: Option<u32>,
 }
+
+/// The page size of the reference.
+const MIGRATION_PAGE: u32 = 100;
 
 impl Default for Settings {
     fn default() -> Self {
@@ -23,6 +28,7 @@ impl Default for Settings {
             controllers: crate::operator::KINDS.into(),
             concurrency: 4,
             proxy: ProxySettings::default(),
+            migration_page: None,
         }
     }
 }
@@ -48,6 +54,18 @@ impl Settings {
             openshift: defaults.openshift,
         };
         Self { namespaces: list(variables::WATCH_NAMESPACE), proxy, ..Self::default() }
+    }
+}
+
+/// How many objects a migration reads at a time, from what its variable says; none when it is off. The text says what is
+/// wrong with the variable.
+pub fn migration_page(said: Option<&str>) -> Result<Option<u32>, String> {
+    match said {
+        None | Some("0" | "f" | "F" | "false" | "False" | "FALSE") => Ok(None),
+        Some("1" | "t" | "T" | "true" | "True" | "TRUE") => Ok(Some(MIGRATION_PAGE)),
+        Some(other) => {
+            Err(format!("{} {other:?} is neither true nor false", variables::ENABLE_STORAGE_VERSION_MIGRATOR))
+        }
     }
 }
 
@@ -90,6 +108,17 @@ impl Default for ProxySettings {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn migration_is_on_or_off_and_nothing_else() {
+        assert_eq!(migration_page(None), Ok(None));
+        assert_eq!(migration_page(Some("0")), Ok(None));
+        assert_eq!(migration_page(Some("True")), Ok(Some(100)));
+        for said in ["", "yes"] {
+            let expected = format!("TOOLHIVE_ENABLE_STORAGE_VERSION_MIGRATOR {said:?} is neither true nor false");
+            assert_eq!(migration_page(Some(said)), Err(expected));
+        }
+    }
 
     #[test]
     fn the_environment_is_read() {

@@ -6,6 +6,7 @@ mod cluster;
 mod configs;
 mod election;
 mod faults;
+mod migration;
 mod openshift;
 mod remote_proxies;
 mod rest;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         [
             configs::trials(kind),
             bad_manifests::trials(kind),
+            migration::trials(kind),
             servers::trials(kind),
             remote_proxies::trials(kind),
             openshift::trials(kind),

@@ -42,6 +42,7 @@ impl TryFrom<OperatorArgs> for Settings {
                 args.controllers.iter().map(|name| kind(name)).collect::<Result<BTreeSet<_>, _>>()?;
         }
         operator.concurrency = args.concurrency.into();
+        operator.migration_page = migration_page(&operator.namespaces)?;
         Ok(Self {
             kubeconfig: args.kubeconfig,
             context: args.context,
@@ -62,6 +63,19 @@ fn kind(name: &str) -> Result<&'static str, Hinted> {
         };
         Hinted::new(format!("there is no controller for {name:?}")).hint(hint)
     })
+}
+
+/// Whether stored objects are migrated, which concerns the whole cluster.
+fn migration_page(namespaces: &[String]) -> Result<Option<u32>, Hinted> {
+    let name = env::operator::ENABLE_STORAGE_VERSION_MIGRATOR;
+    let said = std::env::var(name).ok();
+    let page = skep_operator::settings::migration_page(said.as_deref())
+        .map_err(|text| Hinted::new(text).hint("set it to true or false, or not at all"))?;
+    if page.is_some() && !namespaces.is_empty() {
+        let text = format!("{name} is on, but {} names some namespaces only", env::operator::WATCH_NAMESPACE);
+        return Err(Hinted::new(text).hint("migrate with an operator that looks after the whole cluster"));
+    }
+    Ok(page)
 }
 
 /// An address as [HOST]:PORT; none for 0.
