@@ -18,6 +18,9 @@ pub struct Settings {
     pub migration_page: Option<u32>,
 }
 
+/// Enough to keep an API server busy: with fewer, many objects at once wait for each other's round trips.
+pub const CONCURRENCY: u16 = 16;
+
 /// The page size of the reference.
 const MIGRATION_PAGE: u32 = 100;
 
@@ -26,7 +29,7 @@ impl Default for Settings {
         Self {
             namespaces: Vec::new(),
             controllers: crate::operator::KINDS.into(),
-            concurrency: 4,
+            concurrency: CONCURRENCY.into(),
             proxy: ProxySettings::default(),
             migration_page: None,
         }

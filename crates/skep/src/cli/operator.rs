@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
+use skep_operator::settings::CONCURRENCY;
 
 /// Run the operator of a Kubernetes cluster.
 ///
@@ -33,6 +34,6 @@ pub struct OperatorArgs {
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     pub controllers: Vec<String>,
     /// How many objects of a kind are worked on at a time.
-    #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, value_name = "COUNT", default_value_t = CONCURRENCY, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub concurrency: u16,
 }
