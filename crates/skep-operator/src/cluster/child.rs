@@ -1,8 +1,12 @@
 //! Objects that the operator writes, as it remembers them: in full where they are ours, in name only where they are not.
 
 use std::fmt;
+use std::io::{self, Read as _, Write as _};
 use std::marker::PhantomData;
 
+use flate2::Compression;
+use flate2::read::DeflateDecoder;
+use flate2::write::DeflateEncoder;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use serde::{Deserialize, Deserializer};
@@ -14,17 +18,20 @@ use super::kind::named_as;
 
 /// An object of a built-in kind `K`.
 pub struct Child<K> {
-    /// Name, identity, owners, and the labels by which a workload is found.
+    /// Name, identity, owners, and of an object that is not ours the labels by which a workload is found.
     metadata: ObjectMeta,
     /// The whole object as JSON, without what other field managers noted down. Absent when nobody of ours owns it.
-    body: Option<Box<str>>,
+    /// Compressed: it is by far the largest part of what is remembered, and mostly the same words.
+    body: Option<Box<[u8]>>,
     kind: PhantomData<fn() -> K>,
 }
 
 impl<K> Child<K> {
     /// The object as JSON, if it is one of ours.
     pub fn body(&self) -> Option<Value> {
-        self.body.as_deref().and_then(|body| serde_json::from_str(body).ok())
+        let mut text = Vec::new();
+        DeflateDecoder::new(self.body.as_deref()?).read_to_end(&mut text).ok()?;
+        serde_json::from_slice(&text).ok()
     }
 
     /// The controller that owns the object.
@@ -49,7 +56,7 @@ impl<'de, K> Deserialize<'de> for Child<K> {
         let members = object.get_mut("metadata").map(Value::take).unwrap_or_default();
         let full: ObjectMeta = serde_json::from_value(members.clone()).map_err(serde::de::Error::custom)?;
         let ours = controller(&full).is_some_and(is_ours);
-        let body = ours.then(|| text(object, members));
+        let body = ours.then(|| packed(object, members)).transpose().map_err(serde::de::Error::custom)?;
         let metadata = ObjectMeta {
             name: full.name,
             namespace: full.namespace,
@@ -57,19 +64,21 @@ impl<'de, K> Deserialize<'de> for Child<K> {
             resource_version: full.resource_version,
             deletion_timestamp: full.deletion_timestamp,
             owner_references: full.owner_references,
-            labels: full.labels.filter(|found| found.contains_key(labels::TOOLHIVE)),
+            labels: full.labels.filter(|found| !ours && found.contains_key(labels::TOOLHIVE)),
             ..ObjectMeta::default()
         };
         Ok(Self { metadata, body, kind: PhantomData })
     }
 }
 
-fn text(mut object: Value, mut metadata: Value) -> Box<str> {
+fn packed(mut object: Value, mut metadata: Value) -> io::Result<Box<[u8]>> {
     if let Some(entries) = metadata.get_mut("managedFields").and_then(Value::as_array_mut) {
         entries.retain(|entry| entry["manager"] == field_managers::OPERATOR && entry["operation"] == "Apply");
     }
     object["metadata"] = metadata;
-    object.to_string().into()
+    let mut body = DeflateEncoder::new(Vec::new(), Compression::fast());
+    body.write_all(object.to_string().as_bytes())?;
+    Ok(body.finish()?.into())
 }
 
 impl<K> Clone for Child<K> {
