@@ -1,5 +1,7 @@
 //! Whether the cluster is OpenShift, which chooses users and groups of pods itself, and what it writes onto our objects.
 
+use std::time::Duration;
+
 use http::{Request, StatusCode};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::Client;
@@ -8,19 +10,42 @@ use kube::client::Body;
 /// Where OpenShift's routes are described.
 const ROUTES: &str = "/apis/route.openshift.io/v1";
 
+/// How often, and after which pause, a cluster that does not answer is asked again by those who have to know.
+const ATTEMPTS: u32 = 10;
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(3);
+
 /// What the variable says, or else what the cluster has. A cluster that does not answer counts as plain Kubernetes.
 pub async fn detect(client: &Client, variable: Option<&str>) -> bool {
-    if let Some(said) = variable {
-        return said.eq_ignore_ascii_case("true");
-    }
-    let Ok(request) = Request::get(ROUTES).body(Body::empty()) else { return false };
-    match client.send(request).await {
-        Ok(answer) => answer.status() == StatusCode::OK,
+    match look(client, variable).await {
+        Ok(found) => found,
         Err(error) => {
             tracing::warn!(%error, "cannot ask whether this is OpenShift; taken for Kubernetes");
             false
         }
     }
+}
+
+/// The same, for one who cannot go on without an answer.
+pub async fn require(client: &Client, variable: Option<&str>) -> Result<bool, kube::Error> {
+    let mut pause = FIRST_PAUSE;
+    for _ in 1..ATTEMPTS {
+        match look(client, variable).await {
+            Ok(found) => return Ok(found),
+            Err(error) => tracing::warn!(%error, "cannot ask whether this is OpenShift; asking again"),
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+    look(client, variable).await
+}
+
+async fn look(client: &Client, variable: Option<&str>) -> Result<bool, kube::Error> {
+    if let Some(said) = variable {
+        return Ok(said.eq_ignore_ascii_case("true"));
+    }
+    let request = Request::get(ROUTES).body(Body::empty()).map_err(kube::Error::HttpError)?;
+    Ok(client.send(request).await?.status() == StatusCode::OK)
 }
 
 /// Leaves the secrets in place that OpenShift has put onto an account for its own registry.

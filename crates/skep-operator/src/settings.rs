@@ -99,7 +99,8 @@ pub struct DefaultRedis {
 impl Default for ProxySettings {
     fn default() -> Self {
         Self {
-            runner_image: "ghcr.io/stacklok/toolhive/proxyrunner:latest".to_owned(),
+            // The image of the operator itself, which is a proxy, too.
+            runner_image: concat!("skep:", env!("CARGO_PKG_VERSION")).to_owned(),
             host: "0.0.0.0".to_owned(),
             image_pull_secrets: Vec::new(),
             redis: None,

@@ -17,6 +17,7 @@ mod log;
 mod machine;
 mod objects;
 pub mod output;
+mod proxy;
 pub mod reference;
 mod screen;
 mod shell;
@@ -37,7 +38,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
-    log::begin();
+    log::begin(commands::telling(&cli.command));
     match commands::dispatch(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if output::is_closed_pipe(&error) => ExitCode::SUCCESS,

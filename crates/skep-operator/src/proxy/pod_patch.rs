@@ -8,6 +8,7 @@ use skep_api::names::mcp_server;
 use super::pod::PodError;
 use super::pod::env::Environment;
 use super::{Inputs, Target};
+use crate::members::{WrongType, container, list, object};
 
 /// The pod template of the backend: that of the user with the account and the secrets of the spec. `None` when it says
 /// nothing, and for a proxy that has no backend in the cluster.
@@ -37,13 +38,7 @@ fn add_secrets(pod: &mut Map<String, Value>, spec: &MCPServerSpec) -> Result<(),
         let target = target_env_name.as_ref().filter(|target| !target.is_empty()).unwrap_or(key);
         variables.secret(target, &SecretKeyRef { key: key.clone(), name: name.clone() });
     }
-    let containers = list(pod, "containers")?;
-    let place = containers.iter().position(|container| container["name"] == mcp_server::BACKEND_CONTAINER);
-    let place = place.unwrap_or_else(|| {
-        containers.push(json!({"name": mcp_server::BACKEND_CONTAINER}));
-        containers.len() - 1
-    });
-    let Some(Value::Object(container)) = containers.get_mut(place) else { return Err(no_template("containers")) };
+    let container = container(pod, mcp_server::BACKEND_CONTAINER)?;
     let env = list(container, "env")?;
     for variable in variables.finish() {
         env.retain(|known| known["name"] != variable.name.as_str());
@@ -52,26 +47,10 @@ fn add_secrets(pod: &mut Map<String, Value>, spec: &MCPServerSpec) -> Result<(),
     Ok(())
 }
 
-/// A member that is an object; absent and null are an empty one.
-fn object<'a>(members: &'a mut Map<String, Value>, name: &'static str) -> Result<&'a mut Map<String, Value>, PodError> {
-    let member = members.entry(name).or_insert(Value::Null);
-    if member.is_null() {
-        *member = json!({});
+impl From<WrongType> for PodError {
+    fn from(error: WrongType) -> Self {
+        Self::Template(format!("spec.podTemplateSpec is no pod template: {error}"))
     }
-    member.as_object_mut().ok_or_else(|| no_template(name))
-}
-
-/// A member that is a list; absent and null are an empty one.
-fn list<'a>(members: &'a mut Map<String, Value>, name: &'static str) -> Result<&'a mut Vec<Value>, PodError> {
-    let member = members.entry(name).or_insert(Value::Null);
-    if member.is_null() {
-        *member = json!([]);
-    }
-    member.as_array_mut().ok_or_else(|| no_template(name))
-}
-
-fn no_template(member: &str) -> PodError {
-    PodError::Template(format!("spec.podTemplateSpec is no pod template: {member} has the wrong type"))
 }
 
 fn says_something(value: &Value) -> bool {

@@ -76,10 +76,17 @@ impl Drop for Ticket {
     }
 }
 
+/// Ids stay below 2^50, so that they are exact in every language and have room to grow.
+const UNUSED_BITS: u32 = 14;
+
 impl Calls {
     pub(super) fn new(outgoing: mpsc::Sender<Bytes>, patience: Duration) -> Arc<Self> {
         let mirrors = Mirrors::default();
-        Arc::new(Self { waiting: Mutex::default(), next: AtomicU64::new(1), outgoing, patience, mirrors })
+        // While a proxy takes the place of another both are attached to one server, and hear each other's answers. They
+        // must not take them for their own.
+        let (first, _) = uuid::Uuid::new_v4().as_u64_pair();
+        let next = AtomicU64::new(first >> UNUSED_BITS);
+        Arc::new(Self { waiting: Mutex::default(), next, outgoing, patience, mirrors })
     }
 
     /// Sends a request. What comes back for it goes to the stream, which is over with the answer if `ends_stream`.

@@ -45,7 +45,7 @@ const INIT_BODY: &str = "init_body";
 const BACKEND_SESSION: &str = "backend_sid";
 
 /// How long to wait between two attempts to reach a server that starts.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// How long the server may take when somebody asks about it. A kubelet waits three seconds for the answer.
 const HEALTH_PATIENCE: Duration = Duration::from_secs(2);
@@ -66,6 +66,8 @@ pub struct Transparent {
     probing: Option<Probing>,
     /// Cancelled when the first client has got an answer.
     served: CancellationToken,
+    /// Cancelled when it is time to look for the server.
+    expected: CancellationToken,
     readiness: Readiness,
     limits: Limits,
 }
@@ -73,6 +75,8 @@ pub struct Transparent {
 impl Transparent {
     /// The way to a server.
     pub fn new(target: Target, limits: Limits, forwarded: Forwarded) -> Result<Self, TlsError> {
+        let expected = CancellationToken::new();
+        expected.cancel();
         Ok(Self {
             upstream: Upstream::new(&target, &limits)?,
             sessions: Sessions::new(SessionStore::Memory, &limits),
@@ -82,6 +86,7 @@ impl Transparent {
             // Servers of somebody else are not asked unless that is wanted.
             probing: (!target.is_remote).then(Probing::default),
             served: CancellationToken::new(),
+            expected,
             readiness: Readiness::default(),
             target,
             limits,
@@ -106,6 +111,13 @@ impl Transparent {
     #[must_use]
     pub fn with_probing(mut self, probing: Option<Probing>) -> Self {
         self.probing = probing;
+        self
+    }
+
+    /// Says that the server is looked for when `expected` is cancelled, and not before. `readiness` says why until then.
+    #[must_use]
+    pub fn expecting(mut self, expected: CancellationToken, readiness: Readiness) -> Self {
+        (self.expected, self.readiness) = (expected, readiness);
         self
     }
 
@@ -147,6 +159,7 @@ impl Transparent {
 
     /// A server of ours is there when it listens. One of somebody else is there, or a request finds out.
     async fn await_server(&self) {
+        self.expected.cancelled().await;
         if self.target.is_remote {
             return;
         }

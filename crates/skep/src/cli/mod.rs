@@ -4,6 +4,7 @@ mod machine;
 mod node;
 mod objects;
 mod operator;
+mod proxy;
 
 use std::ffi::OsStr;
 use std::io::ErrorKind;
@@ -19,6 +20,7 @@ pub use machine::{DataArgs, DoctorArgs, DownArgs, IsolationChoice, StatusArgs, S
 pub use node::NodeArgs;
 pub use objects::{ApplyArgs, DeleteArgs, GetArgs, LogsArgs, NamespaceArgs, ObjectFormat};
 pub use operator::OperatorArgs;
+pub use proxy::{ProxyArgs, ProxyCommand, ProxyRunArgs, ProxyTransport, RunnerArgs};
 
 /// Run MCP servers as managed, secured endpoints.
 ///
@@ -50,11 +52,14 @@ pub enum Command {
     Doctor(DoctorArgs),
     Operator(OperatorArgs),
     Node(NodeArgs),
+    Proxy(ProxyArgs),
     ApiServer(ApiServerArgs),
     Crds(CrdsArgs),
     Demo(DemoArgs),
     Version(VersionArgs),
     Completions(CompletionsArgs),
+    #[command(hide = true)]
+    Run(RunnerArgs),
     #[command(hide = true)]
     Reference(ReferenceArgs),
 }

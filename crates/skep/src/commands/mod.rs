@@ -12,12 +12,14 @@ mod get;
 mod logs;
 mod node;
 mod operator;
+mod proxy;
 mod reference;
 mod status;
 mod up;
 mod version;
 
-use crate::cli::Command;
+use crate::cli::{Command, ProxyCommand};
+use crate::log::Telling;
 
 /// Runs a command.
 pub fn dispatch(command: Command) -> anyhow::Result<()> {
@@ -33,11 +35,29 @@ pub fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Logs(args) => wait_for(logs::run(args)),
         Command::Node(args) => node::run(args.try_into()?),
         Command::Operator(args) => operator::run(args.try_into()?),
+        Command::Proxy(args) => match args.command {
+            ProxyCommand::Run(args) => proxy::run(args),
+        },
+        Command::Run(args) => proxy::run(args.read()),
         Command::Status(args) => wait_for(status::run(args)),
         Command::Up(args) => up::run(args.try_into()?),
         Command::Version(args) => version::run(args.output),
         Command::Completions(args) => completions::run(args.shell),
         Command::Reference(args) => reference::run(&args),
+    }
+}
+
+/// How a command tells what it notices. What runs in pods is read by programs.
+pub(crate) fn telling(command: &Command) -> Telling {
+    match command {
+        Command::Run(args) => Telling::Json { debug: proxy::is_debugging(&args.read()) },
+        Command::Proxy(args) => match &args.command {
+            ProxyCommand::Run(args) if args.image.is_some() || proxy::is_debugging(args) => {
+                Telling::Json { debug: proxy::is_debugging(args) }
+            }
+            ProxyCommand::Run(_) => Telling::Usual,
+        },
+        _ => Telling::Usual,
     }
 }
 

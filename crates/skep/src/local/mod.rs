@@ -1,4 +1,4 @@
-//! Everything on one machine: API server, controllers, a node, and the objects that a person applies.
+//! Everything on one machine: API server, controllers, the operator, a node, and the objects that a person applies.
 
 mod demo;
 mod manifests;
@@ -6,6 +6,7 @@ pub(crate) mod pulls;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use ipnet::Ipv4Net;
@@ -17,6 +18,7 @@ use skep_node::image::ImageMap;
 use skep_node::isolation::{self, Isolation};
 use skep_node::member::{Member, MemberConfig};
 use skep_node::network::{Network, NetworkConfig};
+use skep_operator::operator::Operator;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -54,6 +56,7 @@ pub(crate) struct Local {
     server: ApiServer,
     controllers: JoinHandle<()>,
     stop_controllers: oneshot::Sender<()>,
+    operator: Operator,
     member: Member,
 }
 
@@ -85,6 +88,8 @@ impl Local {
             // A sender that is gone means the same.
             let _ = stopped.await;
         }));
+        let operator =
+            Operator::start(client.clone(), &skep_operator::settings::Settings::default(), Arc::default());
         let dns = has_services.then_some(SocketAddr::from((DNS_ADDRESS, 53)));
         let node_address = match settings.isolation {
             Isolation::Namespaces => IpAddr::V4(network.node_address()),
@@ -120,6 +125,7 @@ impl Local {
             server,
             controllers,
             stop_controllers,
+            operator,
             member,
         };
         local.apply_all(&settings, is_new).await?;
@@ -142,6 +148,8 @@ impl Local {
 
     /// Ends everything in an orderly way: pods first, the API server last.
     pub(crate) async fn stop(self) {
+        // Nobody is to be told that pods end.
+        drop(self.operator);
         self.member.stop().await;
         drop(self.stop_controllers);
         // Controllers that have panicked have stopped, too.

@@ -4,7 +4,7 @@ mod amounts;
 mod auth_server;
 mod container;
 pub(super) mod env;
-mod security;
+pub(crate) mod security;
 mod strategic;
 mod user_template;
 pub(super) mod volumes;

@@ -1,11 +1,11 @@
-//! As whom the proxy runs, and what it may not do.
+//! As whom the proxy and its backend run, and what they may not do.
 
 use k8s_openapi::api::core::v1::{Capabilities, PodSecurityContext, SeccompProfile, SecurityContext};
 
-/// User and group of the proxy, where the platform does not choose them.
-const PROXY_USER: i64 = 1000;
+/// User and group, where the platform does not choose them.
+const USER: i64 = 1000;
 
-pub(super) fn pod(openshift: bool) -> PodSecurityContext {
+pub(crate) fn pod(openshift: bool) -> PodSecurityContext {
     let user = user(openshift);
     PodSecurityContext {
         run_as_non_root: Some(true),
@@ -17,7 +17,7 @@ pub(super) fn pod(openshift: bool) -> PodSecurityContext {
     }
 }
 
-pub(super) fn container(openshift: bool) -> SecurityContext {
+pub(crate) fn container(openshift: bool) -> SecurityContext {
     let user = user(openshift);
     SecurityContext {
         privileged: Some(false),
@@ -33,7 +33,7 @@ pub(super) fn container(openshift: bool) -> SecurityContext {
 }
 
 fn user(openshift: bool) -> Option<i64> {
-    (!openshift).then_some(PROXY_USER)
+    (!openshift).then_some(USER)
 }
 
 fn seccomp() -> SeccompProfile {

@@ -1,0 +1,177 @@
+//! How a proxy faces its clients, and what it grants them and the server.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use skep_api::config::run_config::middleware::{BodyLimitParameters, OriginParameters};
+use skep_api::config::run_config::{MiddlewareType, ProxyMode, RunConfig};
+use skep_api::duration;
+use skep_api::names::env::runner;
+use skep_node::container::POD_ADDRESS_VARIABLE;
+use skep_proxy::transparent::{Dialect, Probing};
+use skep_proxy::{Forwarded, Limits};
+
+use super::Variables;
+use crate::hint::Hinted;
+
+/// Where a document that says nothing about it listens.
+const LOCAL: &str = "127.0.0.1";
+
+/// The side of a proxy that clients see.
+#[derive(Debug, Clone)]
+pub(crate) struct Front {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    pub(crate) mode: Dialect,
+    pub(crate) origins: Vec<String>,
+    pub(crate) forwarded: Forwarded,
+    pub(crate) limits: Limits,
+    pub(crate) is_stateless: bool,
+    pub(crate) probing: Probing,
+    /// Whether servers of somebody else are asked if they are alive, too.
+    pub(crate) probes_remote: bool,
+}
+
+impl Front {
+    /// Faces clients at an address, with everything else as usual.
+    pub(crate) fn at(host: String, port: u16, mode: Dialect) -> Self {
+        Self {
+            host,
+            port,
+            mode,
+            origins: Vec::new(),
+            forwarded: Forwarded::default(),
+            limits: Limits::default(),
+            is_stateless: false,
+            probing: Probing::default(),
+            probes_remote: false,
+        }
+    }
+
+    /// What a document and the environment say.
+    pub(crate) fn of(config: &RunConfig, variables: Variables<'_>) -> Result<Self, Hinted> {
+        let wrong = |field: &str, cause: String| {
+            Hinted::new(format!("the RunConfig cannot be used: {field}: {cause}"))
+                .hint("the operator writes it from the MCPServer or MCPRemoteProxy; look there")
+        };
+        let port = u16::try_from(config.port).map_err(|_| wrong("port", format!("{} is no port", config.port)))?;
+        let mode = match config.proxy_mode {
+            ProxyMode::Sse => Dialect::Sse,
+            ProxyMode::StreamableHttp | ProxyMode::Other(_) => Dialect::Streamable,
+        };
+        let mut front = Self::at(host(config, variables), port, mode);
+        front.origins.clone_from(&config.allowed_origins);
+        front.forwarded = Forwarded { is_trusted: config.trust_proxy_headers, prefix: config.endpoint_prefix.clone() };
+        front.is_stateless = config.stateless;
+        if !config.session_ttl.0.is_empty() {
+            let lifetime = config.session_ttl.parse().map_err(|error| wrong("session_ttl", error.to_string()))?;
+            if lifetime > Duration::ZERO {
+                front.limits.session = lifetime;
+            }
+        }
+        for step in &config.middleware_configs {
+            let misfit = |error: &dyn std::fmt::Display| wrong("middleware_configs", format!("{}: {error}", step.type_));
+            match step.type_ {
+                MiddlewareType::BodyLimit => {
+                    let limit: BodyLimitParameters = step.read_parameters().map_err(|error| misfit(&error))?;
+                    let bytes = usize::try_from(limit.max_bytes).ok().filter(|bytes| *bytes > 0);
+                    front.limits.body_bytes = bytes.unwrap_or(front.limits.body_bytes);
+                }
+                MiddlewareType::Origin => {
+                    let origins: OriginParameters = step.read_parameters().map_err(|error| misfit(&error))?;
+                    front.origins.extend(origins.allowed_origins);
+                }
+                _ => {}
+            }
+        }
+        front.read(variables);
+        Ok(front)
+    }
+
+    /// What the environment says. A value that makes no sense is told and counts for nothing.
+    fn read(&mut self, variables: Variables<'_>) {
+        let time = |name: &str, usual: Duration| {
+            let Some(text) = variables(name).filter(|text| !text.is_empty()) else { return usual };
+            match duration::parse(&text) {
+                Ok(time) if time > Duration::ZERO => time,
+                _ => {
+                    tracing::warn!(name, text, usual = ?usual, "no duration above zero; going by the default");
+                    usual
+                }
+            }
+        };
+        self.limits.request = time(runner::PROXY_REQUEST_TIMEOUT, self.limits.request);
+        let usual = Probing::default();
+        let failures = variables(runner::HEALTH_CHECK_FAILURE_THRESHOLD).filter(|text| !text.is_empty());
+        let failures = failures.map(|text| text.parse().ok().filter(|count| *count >= 1).ok_or(text));
+        self.probing = Probing {
+            interval: time(runner::HEALTH_CHECK_INTERVAL, usual.interval),
+            patience: time(runner::HEALTH_CHECK_PING_TIMEOUT, usual.patience),
+            retry: time(runner::HEALTH_CHECK_RETRY_DELAY, usual.retry),
+            failures: match failures {
+                None => usual.failures,
+                Some(Ok(count)) => count,
+                Some(Err(text)) => {
+                    let name = runner::HEALTH_CHECK_FAILURE_THRESHOLD;
+                    tracing::warn!(name, text, usual = usual.failures, "no number above zero; going by the default");
+                    usual.failures
+                }
+            },
+        };
+        let asked = variables(runner::REMOTE_HEALTH_CHECKS).unwrap_or_default();
+        self.probes_remote = asked.eq_ignore_ascii_case("true") || asked == "1";
+    }
+}
+
+/// Where to listen. A pod without a network of its own has one address.
+fn host(config: &RunConfig, variables: Variables<'_>) -> String {
+    let host = if config.host.is_empty() { LOCAL } else { &config.host };
+    let is_any = host.parse().is_ok_and(|address: IpAddr| address.is_unspecified());
+    variables(POD_ADDRESS_VARIABLE).filter(|_| is_any).unwrap_or_else(|| host.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn front(text: &str, variables: &[(&str, &str)]) -> Result<Front, String> {
+        let config = RunConfig::from_json(&format!("{{\"transport\": \"sse\", {text}}}")).unwrap();
+        let find = |name: &str| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        };
+        Front::of(&config, &find).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_document_and_the_environment_make_a_front() {
+        let steps = r#"[{"type": "bodylimit", "parameters": {"max_bytes": 9}},
+            {"type": "origin", "parameters": {"allowed_origins": ["https://b"]}}]"#;
+        let text = format!(
+            r#""port": 8080, "host": "0.0.0.0", "session_ttl": "5m", "allowed_origins": ["https://a"],
+            "endpoint_prefix": "/x", "trust_proxy_headers": true, "middleware_configs": {steps}"#
+        );
+        let variables = [
+            ("SKEP_POD_ADDRESS", "127.244.0.2"),
+            ("TOOLHIVE_PROXY_REQUEST_TIMEOUT", "90s"),
+            ("TOOLHIVE_HEALTH_CHECK_INTERVAL", "-1s"),
+            ("TOOLHIVE_HEALTH_CHECK_FAILURE_THRESHOLD", "2"),
+            ("TOOLHIVE_REMOTE_HEALTHCHECKS", "TRUE"),
+        ];
+        let front = front(&text, &variables).unwrap();
+        assert_eq!((front.host.as_str(), front.port, front.mode), ("127.244.0.2", 8080, Dialect::Sse));
+        assert_eq!(front.origins, ["https://a", "https://b"]);
+        assert_eq!((front.limits.body_bytes, front.limits.session), (9, Duration::from_mins(5)));
+        assert_eq!(front.limits.request, Duration::from_secs(90));
+        assert_eq!((front.probing.interval, front.probing.failures), (Duration::from_secs(10), 2));
+        assert!(front.probes_remote && front.forwarded.is_trusted);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_or_told() {
+        assert!(front(r#""port": 70000"#, &[]).unwrap_err().contains("port: 70000"));
+        assert!(front(r#""session_ttl": "-5m""#, &[]).unwrap_err().contains("session_ttl"));
+        assert!(front(r#""session_ttl": "soon""#, &[]).unwrap_err().contains("session_ttl"));
+        let zero = front(r#""session_ttl": "0s""#, &[("TOOLHIVE_HEALTH_CHECK_FAILURE_THRESHOLD", "0")]).unwrap();
+        assert_eq!((zero.limits.session, zero.probing.failures), (Limits::default().session, 5));
+    }
+}

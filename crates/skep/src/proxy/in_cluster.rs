@@ -1,0 +1,128 @@
+//! A proxy in a pod of the operator: it brings its server up, and goes when that is gone.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use futures::future::BoxFuture;
+use kube::{Client, Config};
+use skep_api::config::run_config::{RunConfig, Transport};
+use skep_api::names::env::{operator, runner};
+use skep_api::names::mcp_server;
+use skep_operator::openshift;
+use skep_operator::runner::{Attachment, Backend, workload_name};
+use skep_proxy::stdio::{ConnectError, Connector, Streams};
+use skep_proxy::transparent::{Target, Transparent};
+use skep_proxy::{Readiness, ServeError, State};
+use tokio_util::sync::CancellationToken;
+
+use super::serve::{Served, listen, run};
+use super::{Front, Variables};
+use crate::hint::Hinted;
+
+/// How long the API server may take to take a connection.
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+
+/// Serves what a document asks for: a server at a URL, or one that runs in this cluster.
+pub(crate) async fn serve_image(config: &RunConfig, variables: Variables<'_>) -> anyhow::Result<()> {
+    let front = Front::of(config, variables)?;
+    let listener = listen(&front).await?;
+    tracing::info!(address = %listener.local_addr()?, name = config.name, "serving");
+    if !config.remote_url.is_empty() {
+        let served = Served::remote(&front, &config.remote_url)?;
+        let ended = run(listener, served, std::future::pending()).await;
+        // There is no StatefulSet whose pods would be missed.
+        return if is_server_lost(&ended) { Ok(()) } else { ended };
+    }
+    let (client, namespace) = client(variables).await?;
+    let said = variables(operator::OPENSHIFT);
+    let is_openshift = openshift::require(&client, said.as_deref()).await;
+    let is_openshift = is_openshift.context("cannot ask the cluster whether it is OpenShift")?;
+    let backend = Backend::new(client, &namespace, config, is_openshift)?;
+    let (readiness, deployed) = (Readiness::default(), CancellationToken::new());
+    let served = if config.transport == Transport::Stdio {
+        let (attachment, readiness) = (backend.attachment(), readiness.clone());
+        let streams = PodStreams { backend: backend.clone(), attachment, deployed: deployed.clone(), readiness };
+        Served::bridge(&front, streams.readiness.clone(), streams)
+    } else {
+        let target = Target::local(front.mode, &mcp_server::backend_url(workload_name(config), config.target_port))?;
+        let transparent = Transparent::new(target, front.limits.clone(), front.forwarded.clone())?;
+        let transparent = transparent.with_probing(Some(front.probing.clone()));
+        Served::transparent(&front, transparent.expecting(deployed.clone(), readiness.clone()))
+    };
+    let work = async {
+        let how = backend.deploy().await?;
+        tracing::info!(?how, "the MCP server is deployed");
+        wanted(&backend, &readiness).await;
+        deployed.cancel();
+        backend.gone().await;
+        tracing::info!("the StatefulSet is gone");
+        Ok(())
+    };
+    let ended = run(listener, served, work).await;
+    if is_server_lost(&ended) && !backend.exists().await {
+        return Ok(());
+    }
+    ended
+}
+
+fn is_server_lost(ended: &anyhow::Result<()>) -> bool {
+    let error = ended.as_ref().err().and_then(|error| error.downcast_ref::<ServeError>());
+    matches!(error, Some(ServeError::ServerLost))
+}
+
+/// The cluster of this pod, and its namespace in it.
+async fn client(variables: Variables<'_>) -> anyhow::Result<(Client, String)> {
+    let is_set = variables(runner::RUNTIME).as_deref() == Some(runner::RUNTIME_KUBERNETES)
+        || variables(runner::KUBERNETES_SERVICE_HOST).is_some();
+    if !is_set {
+        return Err(Hinted::new("an image needs Kubernetes, and this is no pod")
+            .hint("without Kubernetes: skep proxy run --url URL, or skep proxy run -- COMMAND")
+            .into());
+    }
+    let (mut config, is_pod) = match Config::incluster() {
+        Ok(config) => (config, true),
+        Err(_) => (Config::infer().await.context("there is neither a service account nor a kubeconfig")?, false),
+    };
+    config.connect_timeout = Some(CONNECT_LIMIT);
+    // Watches and streams may be silent for long.
+    config.read_timeout = None;
+    let told = variables(operator::POD_NAMESPACE).filter(|name| !name.is_empty() && !is_pod);
+    let namespace = told.unwrap_or_else(|| config.default_namespace.clone());
+    Ok((Client::try_from(config)?, namespace))
+}
+
+/// Waits while somebody wants no pods, and says so.
+async fn wanted(backend: &Backend, readiness: &Readiness) {
+    if backend.is_scaled_to_zero().await {
+        readiness.set(State::Waiting("the MCP server is scaled to zero".into()));
+        backend.wanted().await;
+        readiness.set(State::Waiting("the MCP server is starting".into()));
+    }
+}
+
+/// The streams of whatever pod runs the server.
+struct PodStreams {
+    backend: Backend,
+    attachment: Attachment,
+    /// Cancelled when the server is what it should be.
+    deployed: CancellationToken,
+    readiness: Readiness,
+}
+
+impl Connector for PodStreams {
+    fn connect(&self) -> BoxFuture<'_, Result<Streams, ConnectError>> {
+        Box::pin(async {
+            self.deployed.cancelled().await;
+            wanted(&self.backend, &self.readiness).await;
+            match self.attachment.open().await {
+                Ok(attached) => {
+                    tracing::info!(pod = attached.pod, "attached to the MCP server");
+                    let (input, output) = (attached.input, attached.output);
+                    Ok(Streams { input, output, held: Box::new(attached.process) })
+                }
+                // It has tried for long.
+                Err(error) => Err(ConnectError { message: error.to_string(), is_final: true }),
+            }
+        })
+    }
+}

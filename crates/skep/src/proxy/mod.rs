@@ -1,0 +1,16 @@
+//! What `skep proxy run` is made of: the document that says what to do, and the proxy that does it.
+
+mod document;
+mod environment;
+mod front;
+mod in_cluster;
+mod sections;
+mod serve;
+
+pub(crate) use document::{Given, resolve};
+pub(crate) use front::Front;
+pub(crate) use in_cluster::serve_image;
+pub(crate) use serve::{serve_command, serve_url};
+
+/// Looks variables of the environment up.
+pub(crate) type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;

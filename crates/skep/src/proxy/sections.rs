@@ -1,0 +1,111 @@
+//! What a RunConfig may ask for and this proxy cannot do yet. A server that was to be protected is not served without
+//! its protection: such a document is refused.
+
+use skep_api::config::run_config::middleware::AuthParameters;
+use skep_api::config::run_config::{MiddlewareConfig, MiddlewareType, RunConfig};
+
+use crate::hint::Hinted;
+
+/// Refuses a document that asks for what is not there.
+pub(super) fn check(config: &RunConfig) -> Result<(), Hinted> {
+    let asked = unserved(config);
+    if asked.is_empty() {
+        return Ok(());
+    }
+    let list = asked.join(", ");
+    Err(Hinted::new(format!("the RunConfig asks for what this proxy cannot do yet: {list}"))
+        .hint("a server is never served without the protection that it was to have")
+        .hint("take what leads to it out of the MCPServer or MCPRemoteProxy, or use a proxy image that has it"))
+}
+
+fn unserved(config: &RunConfig) -> Vec<String> {
+    let redis = config.scaling_config.as_ref().is_some_and(|scaling| scaling.session_redis.is_some());
+    let sections = [
+        ("oidc_config (authentication)", config.oidc_config.is_some()),
+        ("authz_config (authorization)", config.authz_config.is_some()),
+        ("audit_config (audit log)", config.audit_config.is_some()),
+        ("telemetry_config (telemetry)", config.telemetry_config.is_some()),
+        ("rate_limit_config (rate limits)", config.rate_limit_config.is_some()),
+        ("validating_webhooks (webhooks)", !config.validating_webhooks.is_empty()),
+        ("mutating_webhooks (webhooks)", !config.mutating_webhooks.is_empty()),
+        ("tools_filter (hidden tools)", !config.tools_filter.is_empty()),
+        ("tools_override (renamed tools)", !config.tools_override.is_empty()),
+        ("embedded_auth_server_config (auth server)", config.embedded_auth_server_config.is_some()),
+        ("remote_auth_config (credentials for the server)", config.remote_auth_config.is_some()),
+        ("token_exchange_config (credentials for the server)", config.token_exchange_config.is_some()),
+        ("upstream_swap_config (credentials for the server)", config.upstream_swap_config.is_some()),
+        ("aws_sts_config (credentials for the server)", config.aws_sts_config.is_some()),
+        ("header_forward (headers for the server)", config.header_forward.is_some()),
+        ("scaling_config.session_redis (sessions in Redis)", redis),
+    ];
+    let named = sections.into_iter().filter(|(_, is_asked)| *is_asked).map(|(section, _)| section.to_owned());
+    let steps = [
+        ("middleware_configs", &config.middleware_configs),
+        ("additional_middleware_configs", &config.additional_middleware_configs),
+    ];
+    let steps = steps.into_iter().flat_map(|(list, steps)| {
+        steps.iter().filter(|step| !is_served(step)).map(move |step| format!("{list}: {}", step.type_))
+    });
+    named.chain(steps).collect()
+}
+
+/// Whether a step of the chain is done, or nothing to do.
+fn is_served(step: &MiddlewareConfig) -> bool {
+    match step.type_ {
+        MiddlewareType::BodyLimit
+        | MiddlewareType::Origin
+        | MiddlewareType::McpParser
+        | MiddlewareType::UsageMetrics
+        | MiddlewareType::Recovery => true,
+        // Without OIDC every caller is the local user.
+        MiddlewareType::Auth => step.read_parameters::<AuthParameters>().is_ok_and(|auth| auth.oidc_config.is_none()),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Documents that ask for one thing each, and what is said about it.
+    const ASKING: [(&str, &str); 21] = [
+        (r#""oidc_config": {}"#, "oidc_config"),
+        (r#""authz_config": {"version": "1.0", "type": "cedarv1"}"#, "authz_config"),
+        (r#""audit_config": {}"#, "audit_config"),
+        (r#""telemetry_config": {}"#, "telemetry_config"),
+        (r#""rate_limit_config": {}"#, "rate_limit_config"),
+        (r#""validating_webhooks": [{"name": "w"}]"#, "validating_webhooks"),
+        (r#""mutating_webhooks": [{"name": "w"}]"#, "mutating_webhooks"),
+        (r#""tools_filter": ["a"]"#, "tools_filter"),
+        (r#""tools_override": {"a": {"name": "b"}}"#, "tools_override"),
+        (r#""embedded_auth_server_config": {}"#, "embedded_auth_server_config"),
+        (r#""remote_auth_config": {}"#, "remote_auth_config"),
+        (r#""token_exchange_config": {}"#, "token_exchange_config"),
+        (r#""upstream_swap_config": {}"#, "upstream_swap_config"),
+        (r#""aws_sts_config": {}"#, "aws_sts_config"),
+        (r#""header_forward": {}"#, "header_forward"),
+        (r#""scaling_config": {"session_redis": {}}"#, "session_redis"),
+        (r#""middleware_configs": [{"type": "authorization", "parameters": {}}]"#, "middleware_configs: authorization"),
+        (r#""middleware_configs": [{"type": "auth", "parameters": {"oidc_config": {}}}]"#, "middleware_configs: auth"),
+        (r#""middleware_configs": [{"type": "auth", "parameters": 7}]"#, "middleware_configs: auth"),
+        (r#""middleware_configs": [{"type": "novel"}]"#, "middleware_configs: novel"),
+        (r#""additional_middleware_configs": [{"type": "obo"}]"#, "additional_middleware_configs: obo"),
+    ];
+
+    #[test]
+    fn nothing_is_served_without_its_protection() {
+        for (section, told) in ASKING {
+            let config = RunConfig::from_json(&format!(r#"{{"transport": "stdio", {section}}}"#)).unwrap();
+            let said = check(&config).unwrap_err().to_string();
+            assert!(said.contains(told), "{section}: {said}");
+        }
+    }
+
+    #[test]
+    fn what_every_document_has_is_served() {
+        let steps = r#"[{"type": "bodylimit", "parameters": {"max_bytes": 8}}, {"type": "auth", "parameters": {}},
+            {"type": "mcp-parser", "parameters": {}}, {"type": "usagemetrics"}, {"type": "recovery", "parameters": null}]"#;
+        let text = format!(r#"{{"transport": "stdio", "middleware_configs": {steps}, "scaling_config": {{}}}}"#);
+        assert!(check(&RunConfig::from_json(&text).unwrap()).is_ok());
+    }
+}

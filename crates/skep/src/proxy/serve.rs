@@ -1,0 +1,127 @@
+//! A proxy that runs, until it is asked to stop or there is nothing left to do.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use skep_proxy::stdio::{Bridge, ChildProcess, Connector, LinkError};
+use skep_proxy::transparent::{Dialect, Target, Transparent};
+use skep_proxy::{Proxy, Readiness};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use super::Front;
+use crate::hint::Hinted;
+use crate::stop::Stop;
+
+/// A proxy, and what keeps its server connected.
+pub(super) struct Served {
+    pub(super) proxy: Proxy,
+    link: BoxFuture<'static, Result<(), LinkError>>,
+    stop: CancellationToken,
+}
+
+impl Served {
+    /// A server on standard input and output.
+    pub(super) fn bridge(front: &Front, readiness: Readiness, connector: impl Connector) -> Self {
+        let stop = CancellationToken::new();
+        let bridge = Bridge::new(front.limits.clone(), readiness);
+        let proxy = match front.mode {
+            Dialect::Streamable => Proxy::streamable(Arc::clone(&bridge)),
+            Dialect::Sse => Proxy::sse(Arc::clone(&bridge), front.forwarded.clone()),
+        };
+        let link = bridge.run(connector, stop.clone()).boxed();
+        Self { proxy: proxy.with_origins(front.origins.clone()), link, stop }
+    }
+
+    /// A server that speaks HTTP itself.
+    pub(super) fn transparent(front: &Front, transparent: Transparent) -> Self {
+        let stop = CancellationToken::new();
+        let transparent = if front.is_stateless { transparent.stateless() } else { transparent };
+        let link = stop.clone().cancelled_owned().map(Ok).boxed();
+        Self { proxy: Proxy::transparent(transparent).with_origins(front.origins.clone()), link, stop }
+    }
+
+    /// A server of somebody else.
+    pub(super) fn remote(front: &Front, url: &str) -> anyhow::Result<Self> {
+        let target = Target::remote(front.mode, url).map_err(|error| {
+            Hinted::new(format!("the server cannot be reached: {error}")).hint("write it like https://mcp.example.com/mcp")
+        })?;
+        let transparent = Transparent::new(target, front.limits.clone(), front.forwarded.clone())?;
+        let transparent = transparent.with_probing(front.probes_remote.then(|| front.probing.clone()));
+        Ok(Self::transparent(front, transparent))
+    }
+}
+
+/// Opens the address that clients use.
+pub(super) async fn listen(front: &Front) -> anyhow::Result<TcpListener> {
+    let Front { host, port, .. } = front;
+    let listener = TcpListener::bind((host.as_str(), *port)).await.map_err(|error| {
+        Hinted::new(format!("cannot listen on {host}:{port}: {error}"))
+            .hint("choose another address with --listen, or in a pod another proxyPort")
+    })?;
+    Ok(listener)
+}
+
+/// The same, for people.
+async fn open(front: &Front) -> anyhow::Result<TcpListener> {
+    let listener = listen(front).await?;
+    let path = match front.mode {
+        Dialect::Streamable => "mcp",
+        Dialect::Sse => "sse",
+    };
+    eprintln!("serving http://{}/{path}", listener.local_addr()?);
+    Ok(listener)
+}
+
+/// Serves until the process is asked to stop, the server is given up, or `work` has come to its end.
+pub(super) async fn run(
+    listener: TcpListener,
+    served: Served,
+    work: impl Future<Output = anyhow::Result<()>>,
+) -> anyhow::Result<()> {
+    let (mut requests, mut quit) = (Stop::new()?, signal(SignalKind::quit())?);
+    let Served { proxy, link, stop } = served;
+    // Whoever comes to its end first ends the others, which finish what is under way.
+    let working = async {
+        let ended = tokio::select! {
+            ended = work => ended,
+            () = requests.asked() => Ok(()),
+            _ = quit.recv() => Ok(()),
+            () = stop.cancelled() => Ok(()),
+        };
+        stop.cancel();
+        ended
+    };
+    let serving = async {
+        let ended = proxy.serve(listener, stop.clone()).await;
+        stop.cancel();
+        ended
+    };
+    let linking = async {
+        let ended = link.await;
+        stop.cancel();
+        ended
+    };
+    let (worked, served, linked) = tokio::join!(working, serving, linking);
+    worked?;
+    linked?;
+    Ok(served?)
+}
+
+/// Serves a server of somebody else.
+pub(crate) async fn serve_url(front: &Front, url: &str) -> anyhow::Result<()> {
+    let served = Served::remote(front, url)?;
+    run(open(front).await?, served, std::future::pending()).await
+}
+
+/// Serves a program of this machine that speaks on standard input and output.
+pub(crate) async fn serve_command(front: &Front, command: Vec<OsString>) -> anyhow::Result<()> {
+    let mut words = command.into_iter();
+    let program = words.next().unwrap_or_default();
+    let process = ChildProcess { program, arguments: words.collect(), ..ChildProcess::default() };
+    let served = Served::bridge(front, Readiness::default(), process);
+    run(open(front).await?, served, std::future::pending()).await
+}
