@@ -48,6 +48,15 @@ pub enum Deployed {
     Newer,
 }
 
+/// What is there after a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Written {
+    /// What this proxy says, as this generation of the StatefulSet.
+    Generation(i64),
+    /// What a newer proxy says.
+    Newer,
+}
+
 impl Backend {
     /// What a document asks for, in a namespace.
     pub fn new(client: Client, namespace: &str, config: &RunConfig, openshift: bool) -> Result<Self, RunnerError> {
@@ -69,12 +78,20 @@ impl Backend {
     /// Writes the StatefulSet and its Services, and waits until the pods are ready; leaves all of it alone when a newer
     /// proxy was here.
     pub async fn deploy(&self) -> Result<Deployed, RunnerError> {
+        match self.write().await? {
+            Written::Generation(generation) => self.rolled_out(generation).await.map(|()| Deployed::Ours),
+            Written::Newer => Ok(Deployed::Newer),
+        }
+    }
+
+    /// Writes the StatefulSet and its Services, unless a newer proxy has.
+    pub async fn write(&self) -> Result<Written, RunnerError> {
         let written = match put(&self.stateful_sets(), &self.stateful_set, self.generation).await? {
             Put::Written(written) => written,
             Put::Overtaken(newer) => {
                 let theirs = super::put::stamp(&newer).unwrap_or_default();
                 tracing::info!(ours = self.generation, theirs, "a newer proxy has deployed the MCP server");
-                return Ok(Deployed::Newer);
+                return Ok(Written::Newer);
             }
         };
         let owner = json!([{
@@ -84,8 +101,7 @@ impl Backend {
         let api = Api::namespaced_with(self.client.clone(), &self.namespace, &ApiResource::erase::<Service>(&()));
         let services: Vec<Value> = self.services.iter().map(|service| owned(service, &owner)).collect();
         try_join_all(services.iter().map(|service| put(&api, service, self.generation))).await?;
-        self.rolled_out(written.metadata.generation.unwrap_or_default()).await?;
-        Ok(Deployed::Ours)
+        Ok(Written::Generation(written.metadata.generation.unwrap_or_default()))
     }
 
     /// Waits until all pods are of the template that was written, and ready.

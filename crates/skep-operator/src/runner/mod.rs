@@ -17,7 +17,7 @@ mod template;
 mod tests;
 
 pub use attach::{Attached, Attachment};
-pub use backend::{Backend, Deployed};
+pub use backend::{Backend, Deployed, Written};
 pub use error::RunnerError;
 pub use services::services;
 pub use stateful_set::stateful_set;

@@ -11,6 +11,7 @@
 
 use std::time::{Duration, Instant};
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
@@ -125,27 +126,21 @@ pub(super) fn stamp(object: &DynamicObject) -> Option<&str> {
 
 /// An object that a proxy has created does not count as applied, so that an apply would leave in it what it no longer
 /// says. These are its entries of managedFields with that put right; `None` when there is nothing to put right.
-fn as_applied(live: &DynamicObject) -> Option<Vec<Value>> {
-    let entries = live.metadata.managed_fields.as_deref().unwrap_or_default();
-    let is_ours = |entry: &&_| is_created_by_us(entry);
-    if !entries.iter().any(|entry| is_ours(&entry)) {
+fn as_applied(live: &DynamicObject) -> Option<Vec<ManagedFieldsEntry>> {
+    let mut entries = live.metadata.managed_fields.clone().unwrap_or_default();
+    let is_by = |entry: &ManagedFieldsEntry, operation: &str| {
+        entry.manager.as_deref() == Some(PROXY_RUNNER)
+            && entry.operation.as_deref() == Some(operation)
+            && entry.subresource.as_deref().unwrap_or_default().is_empty()
+    };
+    if !entries.iter().any(|entry| is_by(entry, "Update")) {
         return None;
     }
-    let has_applied = entries.iter().any(|entry| {
-        entry.manager.as_deref() == Some(PROXY_RUNNER) && entry.operation.as_deref() == Some("Apply")
-    });
-    let changed = entries.iter().filter(|entry| !(has_applied && is_created_by_us(entry))).map(|entry| {
-        let mut entry = entry.clone();
-        if is_created_by_us(&entry) {
-            entry.operation = Some("Apply".to_owned());
-        }
-        serde_json::to_value(entry).unwrap_or_default()
-    });
-    Some(changed.collect())
-}
-
-fn is_created_by_us(entry: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry) -> bool {
-    entry.manager.as_deref() == Some(PROXY_RUNNER)
-        && entry.operation.as_deref() == Some("Update")
-        && entry.subresource.as_deref().unwrap_or_default().is_empty()
+    if entries.iter().any(|entry| is_by(entry, "Apply")) {
+        entries.retain(|entry| !is_by(entry, "Update"));
+    }
+    for entry in entries.iter_mut().filter(|entry| is_by(entry, "Update")) {
+        entry.operation = Some("Apply".to_owned());
+    }
+    Some(entries)
 }

@@ -11,6 +11,7 @@ mod openshift;
 mod remote_proxies;
 mod rest;
 mod rights;
+mod runner;
 mod servers;
 mod wire;
 
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
             servers::trials(kind),
             remote_proxies::trials(kind),
             openshift::trials(kind),
+            runner::trials(kind),
             election::trials(kind),
             rest::trials(kind),
             faults::trials(kind),

@@ -135,7 +135,11 @@ impl Transparent {
 
     /// Whether the server answers now, if it is asked such things.
     pub(crate) async fn health(&self) -> Option<Result<Duration, String>> {
-        Some(self.probe(self.probing.as_ref()?.patience.min(HEALTH_PATIENCE)).await)
+        let probing = self.probing.as_ref()?;
+        if let Some(reason) = self.readiness.reason() {
+            return Some(Err(reason.to_string()));
+        }
+        Some(self.probe(probing.patience.min(HEALTH_PATIENCE)).await)
     }
 
     /// Waits until the server can be reached, and then keeps the sessions in order. Ends when the server is given up.
