@@ -112,7 +112,7 @@ const TIERS: [Tier; 16] = [
     Tier {
         name: "generation-race",
         what: "200 rolling updates in which the old pod starts again, on skep up and on the real control plane",
-        command: "test -p skep -p skep-node --test up --test kubelet generation_race",
+        command: "test -p skep -p skep-node --test up --test node --test kubelet generation_race",
         rounds: 1,
         settings: |_| Vec::new(),
     },

@@ -8,8 +8,6 @@ use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client};
 use tokio::task::JoinSet;
 
-use super::objects::GENERATION;
-
 /// What somebody wrote: the generation that it claims, and the one that it is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Written {
@@ -32,7 +30,8 @@ pub(super) struct History {
 }
 
 impl History {
-    pub(super) fn watch(client: Client, namespace: &str) -> Self {
+    /// `read` says what a version tells, if anything.
+    pub(super) fn watch(client: Client, namespace: &str, read: fn(&StatefulSet) -> Option<Written>) -> Self {
         let seen: Arc<Mutex<Vec<Written>>> = Arc::default();
         let api: Api<StatefulSet> = Api::namespaced(client, namespace);
         let mut objects = watcher(api, watcher::Config::default()).default_backoff().applied_objects().boxed();
@@ -40,7 +39,7 @@ impl History {
         let sink = seen.clone();
         watching.spawn(async move {
             while let Some(object) = objects.next().await {
-                if let Some(written) = object.ok().as_ref().and_then(written) {
+                if let Some(written) = object.ok().as_ref().and_then(read) {
                     let mut seen = sink.lock().unwrap_or_else(PoisonError::into_inner);
                     if seen.last() != Some(&written) {
                         seen.push(written);
@@ -61,11 +60,4 @@ impl History {
         let last = seen.pop();
         *seen = last.into_iter().collect();
     }
-}
-
-fn written(object: &StatefulSet) -> Option<Written> {
-    let template = &object.spec.as_ref()?.template;
-    let generation = template.metadata.as_ref()?.annotations.as_ref()?.get(GENERATION)?.parse().ok()?;
-    let image = template.spec.as_ref()?.containers.first()?.image.as_deref()?;
-    Some(Written { generation, content: image.strip_prefix("content-")?.parse().ok()? })
 }

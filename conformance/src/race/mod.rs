@@ -6,10 +6,12 @@
 
 mod history;
 mod objects;
+pub mod servers;
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
+use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{Pod, ServiceAccount};
 use kube::api::{DynamicObject, ListParams, LogParams, Patch, PatchParams};
 use kube::core::GroupVersionKind;
@@ -72,7 +74,7 @@ impl Race {
         let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), NAMESPACE);
         until("the account of the pods", || async { Ok(accounts.get_opt("default").await?) }).await?;
         let pods = Api::namespaced(client.clone(), NAMESPACE);
-        let history = History::watch(client.clone(), NAMESPACE);
+        let history = History::watch(client.clone(), NAMESPACE, written);
         let mut race = Self { client, place, pods, history, generation: 0 };
         race.succeed(true).await?;
         Ok(race)
@@ -194,6 +196,13 @@ impl Race {
         })
         .await
     }
+}
+
+fn written(object: &StatefulSet) -> Option<Written> {
+    let template = &object.spec.as_ref()?.template;
+    let generation = template.metadata.as_ref()?.annotations.as_ref()?.get(objects::GENERATION)?.parse().ok()?;
+    let image = template.spec.as_ref()?.containers.first()?.image.as_deref()?;
+    Some(Written { generation, content: image.strip_prefix("content-")?.parse().ok()? })
 }
 
 fn is_ready(pod: &Pod) -> bool {

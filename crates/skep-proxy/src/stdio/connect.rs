@@ -4,6 +4,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
+use std::io::ErrorKind;
 use std::process::Stdio;
 
 use futures::future::BoxFuture;
@@ -61,9 +62,9 @@ impl Connector for ChildProcess {
 
 impl ChildProcess {
     fn start(&self) -> Result<Streams, ConnectError> {
-        let fail = |problem: &dyn fmt::Display| ConnectError {
+        let fail = |problem: &dyn fmt::Display, is_final: bool| ConnectError {
             message: format!("cannot start {}: {problem}", self.program.display()),
-            is_final: false,
+            is_final,
         };
         let mut child = Command::new(&self.program)
             .args(&self.arguments)
@@ -72,9 +73,10 @@ impl ChildProcess {
             .stdout(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
-            .map_err(|error| fail(&error))?;
+            // What is no program will not become one.
+            .map_err(|error| fail(&error, matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied)))?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(fail(&"it has no standard streams"));
+            return Err(fail(&"it has no standard streams", false));
         };
         Ok(Streams { input: Box::new(input), output: Box::new(output), held: Box::new(child) })
     }

@@ -22,6 +22,10 @@ use crate::hint::Hinted;
 /// How long the API server may take to take a connection.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
+/// How long a proxy waits to be ended after its server was taken away. One that ended by itself would be started again,
+/// and would bring back what somebody has just deleted.
+const FAREWELL: Duration = Duration::from_secs(20);
+
 /// Serves what a document asks for: a server at a URL, or one that runs in this cluster.
 pub(crate) async fn serve_image(config: &RunConfig, variables: Variables<'_>) -> anyhow::Result<()> {
     let front = Front::of(config, variables)?;
@@ -56,6 +60,7 @@ pub(crate) async fn serve_image(config: &RunConfig, variables: Variables<'_>) ->
         deployed.cancel();
         backend.gone().await;
         tracing::info!("the StatefulSet is gone");
+        tokio::time::sleep(FAREWELL).await;
         Ok(())
     };
     let ended = run(listener, served, work).await;

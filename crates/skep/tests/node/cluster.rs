@@ -71,6 +71,24 @@ impl Cluster {
         }
     }
 
+    pub async fn client(&self) -> kube::Client {
+        self.0.admin().await.unwrap()
+    }
+
+    /// Installs Skep's kinds and starts an operator that looks after them.
+    pub fn operate(&self) -> Node {
+        let skep = || Command::new(env!("CARGO_BIN_EXE_skep"));
+        let definitions = self.file("crds.yaml", &String::from_utf8(skep().arg("crds").output().unwrap().stdout).unwrap());
+        self.said(&["apply", "--server-side", "-f", definitions.to_str().unwrap()]);
+        self.said(&["wait", "--for=condition=Established", "--timeout=60s", "-f", definitions.to_str().unwrap()]);
+        let log = self.folder().join("operator.log");
+        let mut command = skep();
+        command.args(["operator", "--metrics-bind-address", "0", "--health-probe-bind-address", "0", "--kubeconfig"]);
+        command.arg(self.0.admin_kubeconfig()).stdin(Stdio::null()).stdout(Stdio::null());
+        let child = command.stderr(fs::File::create(&log).unwrap()).spawn().unwrap();
+        Node { child, log }
+    }
+
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.0.kubectl();
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -116,7 +134,7 @@ pub fn skep_node(kubeconfig: &Path, data: &Path, arguments: &[&str]) -> Command 
     command
 }
 
-/// A node that runs. Dropping it kills it.
+/// A node or an operator that runs. Dropping it kills it.
 pub struct Node {
     child: Child,
     log: PathBuf,

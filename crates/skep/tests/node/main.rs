@@ -6,6 +6,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod cluster;
+#[path = "../demo/http.rs"]
+#[expect(dead_code, reason = "the tests of the demo server need more of it")]
+mod http;
+mod servers;
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};

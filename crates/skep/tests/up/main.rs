@@ -21,4 +21,5 @@ mod plain;
 mod pods;
 mod race;
 mod registries;
+mod servers;
 mod start;

@@ -1,8 +1,12 @@
 //! The words of an MCP client.
 
+use std::net::TcpStream;
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::http::{Request, Response};
+use super::machine::eventually_within;
 
 pub(crate) fn request(id: u64, method: &str, params: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
@@ -34,4 +38,34 @@ pub(crate) fn call_tool(address: &str, name: &str, arguments: &Value) -> Value {
     let message = request(2, "tools/call", &json!({"name": name, "arguments": arguments}));
     let call = Request::post(&message).header("Mcp-Session-Id", &session);
     answer(call.header("MCP-Protocol-Version", "2025-06-18").send(address))["result"].clone()
+}
+
+/// Waits until the server behind an address answers, and not only the proxy before it.
+pub(crate) async fn until_served(limit: Duration, address: &str, told: impl Fn() -> String) {
+    eventually_within(limit, &format!("{address} is served"), || async {
+        TcpStream::connect(address).map_err(|error| format!("{error}\n{}", told()))?;
+        let mut response = Request::post(&initialize()).send(address);
+        if response.status == 200 { Ok(()) } else { Err(format!("{}: {}\n{}", response.status, response.text(), told())) }
+    })
+    .await;
+}
+
+/// What a tool answers to a client that knows nothing newer than a stream of events. `None` when it is not served yet.
+pub(crate) fn call_tool_by_events(address: &str, name: &str, arguments: &Value) -> Option<Value> {
+    TcpStream::connect(address).ok()?;
+    let mut stream = Request::new("GET", "/sse").header("Accept", "text/event-stream").send(address);
+    if stream.status != 200 {
+        return None;
+    }
+    let target = stream.event()?.data?;
+    let target = target.strip_prefix(&format!("http://{address}")).unwrap_or(&target).to_owned();
+    let call = request(2, "tools/call", &json!({"name": name, "arguments": arguments}));
+    for message in [initialize(), json!({"jsonrpc": "2.0", "method": "notifications/initialized"}), call] {
+        let post = Request::new("POST", &target).header("Content-Type", "application/json").body(&message.to_string());
+        assert_eq!(post.send(address).status, 202, "{target}");
+        if message["id"] == 1 {
+            stream.message()?;
+        }
+    }
+    Some(stream.message()?["result"].clone())
 }

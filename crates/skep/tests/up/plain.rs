@@ -26,7 +26,7 @@ const HARDENED: [&str; 6] = [
 
 /// Two demo servers, on one port each, behind one service; its address on this machine.
 async fn serve_echo(machine: &Machine) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/echo.yaml");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/deployment.yaml");
     let port = free_port();
     let text = std::fs::read_to_string(path).unwrap();
     let text =

@@ -1,8 +1,7 @@
 //! MCP servers that others wrote, from npm and PyPI, as a person runs them: the examples, and kubectl.
 
-use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use super::free_port::free_port;
 use super::http::Request;
 use super::kubectl::Kubectl;
 use super::machine::{Machine, eventually_within};
-use super::mcp::{answer, initialize, request, tool_names};
+use super::mcp::{answer, call_tool, initialize, request, tool_names, until_served};
 use super::once;
 use super::start::Start;
 
@@ -60,16 +59,13 @@ async fn a_server_from_npm_answers() {
     let Some(machine) = Start::new().or_skip(test).await else { return };
     let kubectl = Kubectl::of(&machine, program);
     let port = free_port();
-    let manifests = example("everything.yaml").replace("port: 3001, target", &format!("port: {port}, target"));
+    let manifests = example("everything.yaml").replace("proxyPort: 3001", &format!("proxyPort: {port}"));
     apply(&kubectl, &machine, &manifests);
     if !is_ready(&kubectl, &machine, test, &["-l", "app=everything"]).await {
         return;
     }
     let address = format!("127.0.0.1:{port}");
-    eventually_within(PULL_LIMIT, "the service is there", || async {
-        std::net::TcpStream::connect(&address).map(drop).map_err(|error| error.to_string())
-    })
-    .await;
+    until_served(PULL_LIMIT, &address, || machine.said()).await;
     let response = Request::post(&initialize()).send(&address);
     let session = response.header("mcp-session-id").unwrap().to_owned();
     let hello = answer(response);
@@ -101,25 +97,14 @@ async fn a_server_from_pypi_answers() {
     let path = format!("{}:{}", uv.display(), std::env::var("PATH").unwrap());
     let Some(machine) = Start::new().variable("PATH", path).or_skip(test).await else { return };
     let kubectl = Kubectl::of(&machine, program);
-    apply(&kubectl, &machine, &example("time.yaml"));
-    if !is_ready(&kubectl, &machine, test, &[]).await {
+    let port = free_port();
+    let manifests = example("time.yaml").replace("proxyPort: 3002", &format!("proxyPort: {port}"));
+    apply(&kubectl, &machine, &manifests);
+    if !is_ready(&kubectl, &machine, test, &["-l", "app=time"]).await {
         return;
     }
-    let mut attach = kubectl.command(&["attach", "-i", "--quiet", "time"]);
-    let attach = attach.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-    let mut attach = attach.unwrap();
-    let mut input = attach.stdin.take().unwrap();
-    let mut lines = BufReader::new(attach.stdout.take().unwrap()).lines();
-    let mut say = |message: &Value| writeln!(input, "{message}").unwrap();
-    let mut hear = || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
-    say(&initialize());
-    assert_eq!(hear()["result"]["serverInfo"]["name"], "mcp-time");
-    say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-    say(&request(2, "tools/list", &json!({})));
-    assert_eq!(tool_names(&hear()), ["get_current_time", "convert_time"]);
-    say(&request(3, "tools/call", &json!({"name": "get_current_time", "arguments": {"timezone": "UTC"}})));
-    let said = hear();
-    assert!(said["result"]["content"][0]["text"].as_str().unwrap().contains("\"timezone\": \"UTC\""), "{said}");
-    attach.kill().unwrap();
-    attach.wait().unwrap();
+    let address = format!("127.0.0.1:{port}");
+    until_served(PULL_LIMIT, &address, || machine.said()).await;
+    let said = call_tool(&address, "get_current_time", &json!({"timezone": "UTC"}));
+    assert!(said["content"][0]["text"].as_str().unwrap().contains("\"timezone\": \"UTC\""), "{said}");
 }

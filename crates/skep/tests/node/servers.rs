@@ -1,0 +1,73 @@
+//! MCPServers on a real control plane: `skep operator` looks after them, and `skep node` runs their pods.
+
+use std::net::{TcpListener, TcpStream};
+
+use serde_json::{Value, json};
+use skep_conformance::race;
+
+use super::ALL;
+use super::cluster::Cluster;
+use super::http::Request;
+
+fn server(name: &str, transport: &str) -> Value {
+    json!({"apiVersion": "toolhive.stacklok.dev/v1beta1", "kind": "MCPServer",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"image": "skep-demo/echo", "transport": transport, "proxyPort": 8080}})
+}
+
+/// The address of a proxy on this machine, by a balancer of its own.
+fn offer(cluster: &Cluster, name: &str) -> String {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let selector = json!({"app": "mcpserver", "app.kubernetes.io/instance": name});
+    cluster.apply(&json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": format!("{name}-here")}, "spec": {
+        "type": "LoadBalancer", "selector": selector, "ports": [{"port": port, "targetPort": 8080}]}}));
+    format!("127.0.0.1:{port}")
+}
+
+fn tell(address: &str, session: Option<&str>, method: &str, params: &Value) -> Option<(Value, Option<String>)> {
+    TcpStream::connect(address).ok()?;
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    let request = Request::post(&message).header("MCP-Protocol-Version", "2025-06-18");
+    let request = session.into_iter().fold(request, |request, id| request.header("Mcp-Session-Id", id));
+    let mut response = request.send(address);
+    if response.status != 200 {
+        return None;
+    }
+    let session = response.header("mcp-session-id").map(str::to_owned);
+    let answer = if response.is_stream() { response.message()? } else { response.json() };
+    Some((answer["result"].clone(), session))
+}
+
+/// Whether a client that comes to an address can add.
+fn adds(address: &str) -> bool {
+    let client = json!({"name": "test", "version": "1"});
+    let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
+    let Some((_, session)) = tell(address, None, "initialize", &hello) else { return false };
+    let call = json!({"name": "add", "arguments": {"a": 2, "b": 3}});
+    let answer = tell(address, session.as_deref(), "tools/call", &call);
+    answer.is_some_and(|(result, _)| result["structuredContent"]["sum"] == 5)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mcp_servers_are_served() {
+    let Some(cluster) = Cluster::start_or_skip("mcp_servers_are_served").await else { return };
+    let Some(_node) = cluster.join(ALL) else { return };
+    let _operator = cluster.operate();
+    for transport in ["stdio", "streamable-http"] {
+        cluster.apply(&server(transport, transport));
+        let address = offer(&cluster, transport);
+        let listed = ["get", "mcpservers,statefulsets,pods", "-o", "wide"];
+        cluster.until(&format!("{transport} is served"), &listed, |_| adds(&address)).await;
+        let path = "jsonpath={.status.phase}";
+        cluster.until("it is known", &["get", "mcpserver", transport, "-o", path], |phase| phase == "Ready").await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn generation_race_of_mcp_servers() {
+    let Some(cluster) = Cluster::start_or_skip("generation_race_of_mcp_servers").await else { return };
+    let Some(_node) = cluster.join(ALL) else { return };
+    let _operator = cluster.operate();
+    let told = race::servers::run(cluster.client().await).await.unwrap();
+    println!("figure: {told} on the real control plane");
+}

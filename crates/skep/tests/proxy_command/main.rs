@@ -1,0 +1,180 @@
+//! `skep proxy run` from outside.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+#[path = "../demo/http.rs"]
+#[expect(dead_code, reason = "the tests of the demo server need more of it")]
+mod http;
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use http::Request;
+use serde_json::{Value, json};
+use snapbox::cmd::cargo_bin;
+use tempfile::TempDir;
+
+/// Far more than it takes, for machines that are busy building.
+const LIMIT: Duration = Duration::from_mins(2);
+
+/// A command that serves at an address. Dropping it kills it.
+struct Serving {
+    child: Child,
+    address: String,
+}
+
+impl Serving {
+    /// Starts a command of skep and waits until it says where it serves.
+    fn start(arguments: &[&str]) -> Self {
+        let mut command = Command::new(cargo_bin!("skep"));
+        let mut child = command.args(arguments).stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+        let line = lines.find(|line| line.starts_with("serving http://")).unwrap();
+        let address = line.trim_start_matches("serving http://").split('/').next().unwrap().to_owned();
+        // Whoever writes must not be stopped by nobody reading.
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { child, address }
+    }
+
+    fn signal(&self, name: &str) {
+        assert!(Command::new("kill").args([name, &self.child.id().to_string()]).status().unwrap().success());
+    }
+
+    fn end(&mut self) -> Option<i32> {
+        let begun = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            assert!(begun.elapsed() < LIMIT, "it does not end");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// What a tool answers, once the server is there.
+    fn call(&self, name: &str, arguments: &Value) -> Value {
+        let client = json!({"name": "test", "version": "1"});
+        let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
+        let message = |id: u32, method: &str, params: &Value| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        let begun = Instant::now();
+        let session = loop {
+            let mut response = Request::post(&message(1, "initialize", &hello)).send(&self.address);
+            if response.status == 200 {
+                break response.header("mcp-session-id").unwrap().to_owned();
+            }
+            assert_eq!((response.status, response.header("retry-after").is_some()), (503, true), "{}", response.text());
+            assert!(begun.elapsed() < LIMIT, "it is never ready");
+        };
+        let call = message(2, "tools/call", &json!({"name": name, "arguments": arguments}));
+        let call = Request::post(&call).header("Mcp-Session-Id", &session);
+        let mut response = call.header("MCP-Protocol-Version", "2025-06-18").send(&self.address);
+        assert_eq!(response.status, 200);
+        let answer = if response.is_stream() { response.message().unwrap() } else { response.json() };
+        answer["result"].clone()
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+const ANY: [&str; 4] = ["proxy", "run", "--listen", "127.0.0.1:0"];
+
+#[test]
+fn a_server_at_a_url_and_a_command_are_served() {
+    let skep = cargo_bin!("skep").to_str().unwrap();
+    let lines = Serving::start(&[&ANY[..], &["--", skep, "demo", "echo", "--transport", "stdio"]].concat());
+    assert_eq!(lines.call("add", &json!({"a": 2, "b": 3}))["structuredContent"]["sum"], 5);
+    let url = format!("http://{}/mcp", lines.address);
+    let remote = Serving::start(&[&ANY[..], &["--url", &url]].concat());
+    assert_eq!(remote.call("echo", &json!({"message": "hi"}))["content"][0]["text"], "hi");
+    let mut health = Request::new("GET", "/health").send(&remote.address);
+    assert_eq!((health.status, health.json()["status"].clone()), (200, json!("healthy")));
+}
+
+#[test]
+fn every_way_to_ask_it_to_stop_is_heard() {
+    let skep = cargo_bin!("skep").to_str().unwrap();
+    for signal in ["-TERM", "-INT", "-QUIT"] {
+        let mut proxy = Serving::start(&[&ANY[..], &["--transport", "sse", "--", skep, "demo", "echo"]].concat());
+        proxy.signal(signal);
+        assert_eq!(proxy.end(), Some(0), "{signal}");
+        assert!(TcpStream::connect(&proxy.address).is_err(), "the port is still open");
+    }
+}
+
+#[test]
+fn a_command_that_does_not_work_is_given_up() {
+    let mut proxy = Serving::start(&[&ANY[..], &["--", "/no/such/program"]].concat());
+    assert_eq!(proxy.end(), Some(1));
+}
+
+/// Runs the program as pods do, in a folder with this RunConfig.
+fn run_in_pod(config: Option<&str>, variables: &[(&str, &str)]) -> Output {
+    let folder = TempDir::new().unwrap();
+    if let Some(text) = config {
+        fs::write(folder.path().join("runconfig.json"), text).unwrap();
+    }
+    let mut command = Command::new(cargo_bin!("skep"));
+    command.args(["run", "--foreground=true", "image"]).current_dir(folder.path()).stdin(Stdio::null());
+    command.env_remove("KUBERNETES_SERVICE_HOST").envs(variables.iter().copied()).output().unwrap()
+}
+
+#[test]
+fn what_cannot_be_run_is_told_and_ends_with_one() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let at = |rest: &str| format!(r#"{{"name": "n", "port": 0, "transport": "stdio"{rest}}}"#);
+    let busy = format!(r#"{{"name": "n", "port": {port}, "transport": "stdio"}}"#);
+    for (config, told) in [
+        (None, "configuration file required but no configuration file was found"),
+        (Some("{".to_owned()), "cannot read the configuration file ./runconfig.json"),
+        (Some(at(r#", "oidc_config": {"Issuer": "https://i"}"#)), "cannot do yet: oidc_config (authentication)"),
+        (Some(at(r#", "rate_limit_config": {}"#)), "cannot do yet: rate_limit_config (rate limits)"),
+        (Some(busy), "cannot listen on 127.0.0.1"),
+        (Some(at("")), "an image needs Kubernetes, and this is no pod"),
+        (Some(at(r#", "publish": ["x"]"#).replace("stdio", "sse")), "an image needs Kubernetes"),
+    ] {
+        let output = run_in_pod(config.as_deref(), &[]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{config:?}: {said}");
+        assert!(said.contains(told), "{config:?}: {said}");
+    }
+    let output = Command::new(cargo_bin!("skep")).args(["proxy", "run"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let output = Command::new(cargo_bin!("skep")).args(["proxy", "run", "--url", "ftp://x"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("ftp://x is neither http nor https") && said.contains("hint: "), "{said}");
+}
+
+#[test]
+fn a_remote_server_needs_no_cluster() {
+    let skep = cargo_bin!("skep").to_str().unwrap();
+    let lines = Serving::start(&[&ANY[..], &["--", skep, "demo", "echo"]].concat());
+    lines.call("echo", &json!({"message": "up"}));
+    let folder = TempDir::new().unwrap();
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let config = json!({"name": "n", "port": free.port(), "transport": "streamable-http",
+        "remote_url": format!("http://{}/mcp", lines.address),
+        "middleware_configs": [{"type": "auth", "parameters": {}}, {"type": "recovery", "parameters": null}]});
+    fs::write(folder.path().join("runconfig.json"), config.to_string()).unwrap();
+    let mut command = Command::new(cargo_bin!("skep"));
+    command.args(["run", "--foreground=true", "placeholder-for-remote-proxy"]).current_dir(folder.path());
+    let child = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut proxy = Serving { child, address: free.to_string() };
+    let begun = Instant::now();
+    while TcpStream::connect(free).is_err() {
+        assert!(begun.elapsed() < LIMIT, "it never listens");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(proxy.call("echo", &json!({"message": "hi"}))["content"][0]["text"], "hi");
+    proxy.signal("-TERM");
+    assert_eq!(proxy.end(), Some(0));
+}
