@@ -36,7 +36,7 @@ impl Machine {
     pub(super) fn start(skep: &Path, folder: &Path) -> anyhow::Result<(Self, Moments)> {
         let address = free_address()?;
         let manifest = folder.join("echo.yaml");
-        fs::write(&manifest, MANIFEST.replace("port: 8080, target", &format!("port: {}, target", address.port())))?;
+        fs::write(&manifest, MANIFEST.replace("proxyPort: 8080", &format!("proxyPort: {}", address.port())))?;
         let kubeconfig = folder.join("data/kubeconfig");
         // Not that of an earlier start.
         let _ = fs::remove_file(&kubeconfig);

@@ -134,7 +134,7 @@ impl Local {
 
     async fn apply_all(&self, settings: &Settings, is_new: bool) -> anyhow::Result<()> {
         if settings.demo && is_new {
-            for Manifest { object, .. } in manifests::parse("the demo", demo::MANIFEST)? {
+            for Manifest { object, .. } in manifests::parse("the demo", demo::manifest(settings.isolation))? {
                 let place = Place::find(&self.client, &object, "default").await?;
                 // A first start that was cut short may have been long enough for somebody else's objects.
                 if place.api.get_opt(&place.name).await?.is_none() {
