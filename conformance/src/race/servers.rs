@@ -50,7 +50,11 @@ pub async fn run(client: Client) -> anyhow::Result<String> {
         old = round.with_context(|| format!("round {number} of {rounds}, {moment:?}, {:?}", race.history.all()))?;
     }
     ensure!(race.restarts > 0, "no old proxy was there long enough to start again");
-    Ok(format!("{rounds} rounds, {} old proxies started again, in {:.0} s", race.restarts, begun.elapsed().as_secs_f64()))
+    Ok(format!(
+        "{rounds} rounds, {} old proxies started again, in {:.0} s",
+        race.restarts,
+        begun.elapsed().as_secs_f64()
+    ))
 }
 
 struct Race {

@@ -40,8 +40,9 @@ fn patch(config: &RunConfig) -> Result<Map<String, Value>, RunnerError> {
         return Ok(Map::new());
     }
     // The text of the error must not repeat the patch, which may carry secrets.
-    serde_json::from_str(text)
-        .map_err(|error| RunnerError::Patch(format!("no JSON object (line {}, column {})", error.line(), error.column())))
+    serde_json::from_str(text).map_err(|error| {
+        RunnerError::Patch(format!("no JSON object (line {}, column {})", error.line(), error.column()))
+    })
 }
 
 fn complete(container: &mut Map<String, Value>, config: &RunConfig, openshift: bool) -> Result<(), RunnerError> {

@@ -53,7 +53,8 @@ fn a_document_becomes_a_stateful_set() {
 
 #[test]
 fn a_server_on_standard_streams_has_no_ports() {
-    let stdio = config(&json!({"transport": "stdio", "mcpserver_generation": 0, "scaling_config": {"backend_replicas": 0}}));
+    let stdio =
+        config(&json!({"transport": "stdio", "mcpserver_generation": 0, "scaling_config": {"backend_replicas": 0}}));
     let object = stateful_set(&stdio, false).unwrap();
     let server = container(&object);
     assert_eq!((&server["stdin"], server.get("ports")), (&json!(true), None));
@@ -81,9 +82,15 @@ fn what_the_user_says_about_pods_is_kept() {
     let patched = config(&json!({"k8s_pod_template_patch": patch.to_string()}));
     let object = stateful_set(&patched, false).unwrap();
     let template = &object["spec"]["template"];
-    assert_eq!((&template["metadata"]["labels"]["app"], &template["metadata"]["labels"]["own"]), (&json!("n"), &json!("label")));
+    assert_eq!(
+        (&template["metadata"]["labels"]["app"], &template["metadata"]["labels"]["own"]),
+        (&json!("n"), &json!("label"))
+    );
     assert_eq!(template["metadata"]["annotations"]["own"], "annotation");
-    assert_eq!((&template["spec"]["novel"], &template["spec"]["containers"][0]["name"]), (&json!(true), &json!("sidecar")));
+    assert_eq!(
+        (&template["spec"]["novel"], &template["spec"]["containers"][0]["name"]),
+        (&json!(true), &json!("sidecar"))
+    );
     let rights = &template["spec"]["securityContext"];
     assert_eq!((&rights["runAsUser"], &rights["runAsGroup"]), (&json!(7), &json!(1000)));
     let server = container(&object);

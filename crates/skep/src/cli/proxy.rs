@@ -100,7 +100,8 @@ impl RunnerArgs {
             } else if let Some(rest) = word.strip_prefix("--debug") {
                 args.debug |= matches!(rest, "" | "=true" | "=1");
             } else if word == "--" || !word.starts_with('-') {
-                args.image = args.image.or_else(|| if word == "--" { words.next().cloned() } else { Some(word.clone()) });
+                args.image =
+                    args.image.or_else(|| if word == "--" { words.next().cloned() } else { Some(word.clone()) });
                 break;
             }
         }

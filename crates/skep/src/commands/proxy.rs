@@ -8,7 +8,7 @@ use skep_proxy::transparent::Dialect;
 
 use crate::cli::{ProxyRunArgs, ProxyTransport};
 use crate::hint::Hinted;
-use crate::proxy::{Front, Given, resolve, serve_command, serve_image, serve_url};
+use crate::proxy::{Front, Given, Requests, resolve, serve_command, serve_image, serve_url};
 
 /// Where a proxy for people listens.
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
@@ -25,6 +25,7 @@ pub(super) fn is_debugging(args: &ProxyRunArgs) -> bool {
 }
 
 async fn serve(args: ProxyRunArgs) -> anyhow::Result<()> {
+    let mut requests = Requests::new()?;
     let debug = is_debugging(&args);
     let listen = args.listen.unwrap_or(LISTEN);
     let mode = match args.transport.unwrap_or_default() {
@@ -36,10 +37,10 @@ async fn serve(args: ProxyRunArgs) -> anyhow::Result<()> {
         (Some(image), _) => {
             let variables = |name: &str| env::var(name).ok();
             let config = resolve(Given { image, pod_patch: args.k8s_pod_patch, debug }, &variables)?;
-            serve_image(&config, &variables).await
+            serve_image(&config, &variables, &mut requests).await
         }
-        (None, Some(url)) => serve_url(&front, &url).await,
-        (None, None) if !args.program.is_empty() => serve_command(&front, args.program).await,
+        (None, Some(url)) => serve_url(&front, &url, &mut requests).await,
+        (None, None) if !args.program.is_empty() => serve_command(&front, args.program, &mut requests).await,
         (None, None) => Err(Hinted::new("no server is named")
             .hint("skep run IMAGE is for pods; skep proxy run --help says what else there is")
             .into()),

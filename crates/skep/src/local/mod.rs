@@ -88,8 +88,7 @@ impl Local {
             // A sender that is gone means the same.
             let _ = stopped.await;
         }));
-        let operator =
-            Operator::start(client.clone(), &skep_operator::settings::Settings::default(), Arc::default());
+        let operator = Operator::start(client.clone(), &skep_operator::settings::Settings::default(), Arc::default());
         let dns = has_services.then_some(SocketAddr::from((DNS_ADDRESS, 53)));
         let node_address = match settings.isolation {
             Isolation::Namespaces => IpAddr::V4(network.node_address()),

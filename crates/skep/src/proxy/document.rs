@@ -83,15 +83,17 @@ fn check(config: &RunConfig) -> Result<(), Hinted> {
 /// Puts the secrets that the document names into the environment of the server.
 fn add_secrets(config: &mut RunConfig, variables: Variables<'_>) -> Result<(), Hinted> {
     for entry in std::mem::take(&mut config.secrets) {
-        let Some((name, target)) = entry.split_once(",target=").filter(|(name, target)| {
-            !name.is_empty() && !target.is_empty() && !name.starts_with(SYSTEM_SECRET_PREFIX)
-        }) else {
+        let Some((name, target)) = entry
+            .split_once(",target=")
+            .filter(|(name, target)| !name.is_empty() && !target.is_empty() && !name.starts_with(SYSTEM_SECRET_PREFIX))
+        else {
             return Err(Hinted::new("secrets: an entry is no NAME,target=VARIABLE".to_owned())
                 .hint("names that begin with __thv_ are not for users"));
         };
         let found = variables(&secret(name)).or_else(|| variables(&secret_alias(name)?));
         let value = found.filter(|value| !value.is_empty()).ok_or_else(|| {
-            Hinted::new(format!("secrets: there is no secret {name:?}")).hint(format!("set the variable {}", secret(name)))
+            Hinted::new(format!("secrets: there is no secret {name:?}"))
+                .hint(format!("set the variable {}", secret(name)))
         })?;
         config.env_vars.insert(target.to_owned(), value.into());
     }

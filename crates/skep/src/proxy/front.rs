@@ -70,7 +70,8 @@ impl Front {
             }
         }
         for step in &config.middleware_configs {
-            let misfit = |error: &dyn std::fmt::Display| wrong("middleware_configs", format!("{}: {error}", step.type_));
+            let misfit =
+                |error: &dyn std::fmt::Display| wrong("middleware_configs", format!("{}: {error}", step.type_));
             match step.type_ {
                 MiddlewareType::BodyLimit => {
                     let limit: BodyLimitParameters = step.read_parameters().map_err(|error| misfit(&error))?;
@@ -136,9 +137,8 @@ mod tests {
 
     fn front(text: &str, variables: &[(&str, &str)]) -> Result<Front, String> {
         let config = RunConfig::from_json(&format!("{{\"transport\": \"sse\", {text}}}")).unwrap();
-        let find = |name: &str| {
-            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
-        };
+        let find =
+            |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
         Front::of(&config, &find).map_err(|error| error.to_string())
     }
 

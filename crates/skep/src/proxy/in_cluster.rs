@@ -15,7 +15,7 @@ use skep_proxy::transparent::{Target, Transparent};
 use skep_proxy::{Readiness, ServeError, State};
 use tokio_util::sync::CancellationToken;
 
-use super::serve::{Served, listen, run};
+use super::serve::{Requests, Served, listen, run};
 use super::{Front, Variables};
 use crate::hint::Hinted;
 
@@ -27,21 +27,24 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 const FAREWELL: Duration = Duration::from_secs(20);
 
 /// Serves what a document asks for: a server at a URL, or one that runs in this cluster.
-pub(crate) async fn serve_image(config: &RunConfig, variables: Variables<'_>) -> anyhow::Result<()> {
+pub(crate) async fn serve_image(
+    config: &RunConfig,
+    variables: Variables<'_>,
+    requests: &mut Requests,
+) -> anyhow::Result<()> {
     let front = Front::of(config, variables)?;
     let listener = listen(&front).await?;
     tracing::info!(address = %listener.local_addr()?, name = config.name, "serving");
     if !config.remote_url.is_empty() {
         let served = Served::remote(&front, &config.remote_url)?;
-        let ended = run(listener, served, std::future::pending()).await;
+        let ended = run(listener, served, std::future::pending(), requests).await;
         // There is no StatefulSet whose pods would be missed.
         return if is_server_lost(&ended) { Ok(()) } else { ended };
     }
-    let (client, namespace) = client(variables).await?;
-    let said = variables(operator::OPENSHIFT);
-    let is_openshift = openshift::require(&client, said.as_deref()).await;
-    let is_openshift = is_openshift.context("cannot ask the cluster whether it is OpenShift")?;
-    let backend = Backend::new(client, &namespace, config, is_openshift)?;
+    let backend = tokio::select! {
+        backend = backend(config, variables) => backend?,
+        () = requests.asked() => return Ok(()),
+    };
     let (readiness, deployed) = (Readiness::default(), CancellationToken::new());
     let served = if config.transport == Transport::Stdio {
         let (attachment, readiness) = (backend.attachment(), readiness.clone());
@@ -63,11 +66,20 @@ pub(crate) async fn serve_image(config: &RunConfig, variables: Variables<'_>) ->
         tokio::time::sleep(FAREWELL).await;
         Ok(())
     };
-    let ended = run(listener, served, work).await;
+    let ended = run(listener, served, work, requests).await;
     if is_server_lost(&ended) && !backend.exists().await {
         return Ok(());
     }
     ended
+}
+
+/// The server that a document asks for, in the cluster of this pod.
+async fn backend(config: &RunConfig, variables: Variables<'_>) -> anyhow::Result<Backend> {
+    let (client, namespace) = client(variables).await?;
+    let said = variables(operator::OPENSHIFT);
+    let is_openshift = openshift::require(&client, said.as_deref()).await;
+    let is_openshift = is_openshift.context("cannot ask the cluster whether it is OpenShift")?;
+    Ok(Backend::new(client, &namespace, config, is_openshift)?)
 }
 
 fn is_server_lost(ended: &anyhow::Result<()>) -> bool {

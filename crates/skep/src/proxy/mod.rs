@@ -10,7 +10,7 @@ mod serve;
 pub(crate) use document::{Given, resolve};
 pub(crate) use front::Front;
 pub(crate) use in_cluster::serve_image;
-pub(crate) use serve::{serve_command, serve_url};
+pub(crate) use serve::{Requests, serve_command, serve_url};
 
 /// Looks variables of the environment up.
 pub(crate) type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;

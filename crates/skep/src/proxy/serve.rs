@@ -1,6 +1,7 @@
 //! A proxy that runs, until it is asked to stop or there is nothing left to do.
 
 use std::ffi::OsString;
+use std::io;
 use std::sync::Arc;
 
 use futures::FutureExt as _;
@@ -9,12 +10,32 @@ use skep_proxy::stdio::{Bridge, ChildProcess, Connector, LinkError};
 use skep_proxy::transparent::{Dialect, Target, Transparent};
 use skep_proxy::{Proxy, Readiness};
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::Front;
 use crate::hint::Hinted;
 use crate::stop::Stop;
+
+/// Requests to stop, from the moment that this exists.
+pub(crate) struct Requests {
+    usual: Stop,
+    quit: Signal,
+}
+
+impl Requests {
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self { usual: Stop::new()?, quit: signal(SignalKind::quit())? })
+    }
+
+    /// Ready when the process is asked to stop.
+    pub(super) async fn asked(&mut self) {
+        tokio::select! {
+            () = self.usual.asked() => {}
+            _ = self.quit.recv() => {}
+        }
+    }
+}
 
 /// A proxy, and what keeps its server connected.
 pub(super) struct Served {
@@ -47,7 +68,8 @@ impl Served {
     /// A server of somebody else.
     pub(super) fn remote(front: &Front, url: &str) -> anyhow::Result<Self> {
         let target = Target::remote(front.mode, url).map_err(|error| {
-            Hinted::new(format!("the server cannot be reached: {error}")).hint("write it like https://mcp.example.com/mcp")
+            Hinted::new(format!("the server cannot be reached: {error}"))
+                .hint("write it like https://mcp.example.com/mcp")
         })?;
         let transparent = Transparent::new(target, front.limits.clone(), front.forwarded.clone())?;
         let transparent = transparent.with_probing(front.probes_remote.then(|| front.probing.clone()));
@@ -81,15 +103,14 @@ pub(super) async fn run(
     listener: TcpListener,
     served: Served,
     work: impl Future<Output = anyhow::Result<()>>,
+    requests: &mut Requests,
 ) -> anyhow::Result<()> {
-    let (mut requests, mut quit) = (Stop::new()?, signal(SignalKind::quit())?);
     let Served { proxy, link, stop } = served;
     // Whoever comes to its end first ends the others, which finish what is under way.
     let working = async {
         let ended = tokio::select! {
             ended = work => ended,
             () = requests.asked() => Ok(()),
-            _ = quit.recv() => Ok(()),
             () = stop.cancelled() => Ok(()),
         };
         stop.cancel();
@@ -112,16 +133,20 @@ pub(super) async fn run(
 }
 
 /// Serves a server of somebody else.
-pub(crate) async fn serve_url(front: &Front, url: &str) -> anyhow::Result<()> {
+pub(crate) async fn serve_url(front: &Front, url: &str, requests: &mut Requests) -> anyhow::Result<()> {
     let served = Served::remote(front, url)?;
-    run(open(front).await?, served, std::future::pending()).await
+    run(open(front).await?, served, std::future::pending(), requests).await
 }
 
 /// Serves a program of this machine that speaks on standard input and output.
-pub(crate) async fn serve_command(front: &Front, command: Vec<OsString>) -> anyhow::Result<()> {
+pub(crate) async fn serve_command(
+    front: &Front,
+    command: Vec<OsString>,
+    requests: &mut Requests,
+) -> anyhow::Result<()> {
     let mut words = command.into_iter();
     let program = words.next().unwrap_or_default();
     let process = ChildProcess { program, arguments: words.collect(), ..ChildProcess::default() };
     let served = Served::bridge(front, Readiness::default(), process);
-    run(open(front).await?, served, std::future::pending()).await
+    run(open(front).await?, served, std::future::pending(), requests).await
 }

@@ -78,7 +78,8 @@ impl Cluster {
     /// Installs Skep's kinds and starts an operator that looks after them.
     pub fn operate(&self) -> Node {
         let skep = || Command::new(env!("CARGO_BIN_EXE_skep"));
-        let definitions = self.file("crds.yaml", &String::from_utf8(skep().arg("crds").output().unwrap().stdout).unwrap());
+        let definitions =
+            self.file("crds.yaml", &String::from_utf8(skep().arg("crds").output().unwrap().stdout).unwrap());
         self.said(&["apply", "--server-side", "-f", definitions.to_str().unwrap()]);
         self.said(&["wait", "--for=condition=Established", "--timeout=60s", "-f", definitions.to_str().unwrap()]);
         let log = self.folder().join("operator.log");

@@ -19,7 +19,8 @@ fn server(name: &str, transport: &str) -> Value {
 fn offer(cluster: &Cluster, name: &str) -> String {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let selector = json!({"app": "mcpserver", "app.kubernetes.io/instance": name});
-    cluster.apply(&json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": format!("{name}-here")}, "spec": {
+    cluster
+        .apply(&json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": format!("{name}-here")}, "spec": {
         "type": "LoadBalancer", "selector": selector, "ports": [{"port": port, "targetPort": 8080}]}}));
     format!("127.0.0.1:{port}")
 }

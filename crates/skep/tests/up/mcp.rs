@@ -45,7 +45,11 @@ pub(crate) async fn until_served(limit: Duration, address: &str, told: impl Fn()
     eventually_within(limit, &format!("{address} is served"), || async {
         TcpStream::connect(address).map_err(|error| format!("{error}\n{}", told()))?;
         let mut response = Request::post(&initialize()).send(address);
-        if response.status == 200 { Ok(()) } else { Err(format!("{}: {}\n{}", response.status, response.text(), told())) }
+        if response.status == 200 {
+            Ok(())
+        } else {
+            Err(format!("{}: {}\n{}", response.status, response.text(), told()))
+        }
     })
     .await;
 }

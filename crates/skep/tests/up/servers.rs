@@ -44,8 +44,7 @@ async fn every_transport_is_served_from_end_to_end() {
     let events = serve(&machine, "events", json!({"transport": "sse", "mcpPort": 9000})).await;
     let streamable = serve(&machine, "streamable", json!({"transport": "streamable-http"})).await;
     let port = streamable.rsplit(':').next().unwrap();
-    let (elsewhere, url) =
-        (free_port(), format!("http://mcp-streamable-proxy.default.svc.cluster.local:{port}/mcp"));
+    let (elsewhere, url) = (free_port(), format!("http://mcp-streamable-proxy.default.svc.cluster.local:{port}/mcp"));
     let spec = json!({"remoteUrl": url, "allowPrivateEndpoint": true, "proxyPort": elsewhere});
     machine.apply(&object("MCPRemoteProxy", "elsewhere", &spec)).await;
     for address in [&lines, &streamable, &format!("127.0.0.1:{elsewhere}")] {
