@@ -89,11 +89,7 @@ impl Race {
                 until("its word", || async { Ok(self.history.all().contains(&new).then_some(())) }).await?;
             }
         }
-        // It may be gone already; then there is nothing to start.
-        let command = ["/bin/sh", "-c", "kill -TERM 1"];
-        let streams = AttachParams::default().stdout(true).stderr(false);
-        if let Ok(told) = self.pods.exec(old, command, &streams).await {
-            let _ = told.join().await;
+        if self.start_again(old).await? {
             self.restarts += 1;
         }
         let new = self.settled().await?;
@@ -102,6 +98,26 @@ impl Race {
         let contents: Vec<i64> = written.iter().map(|written| written.content).collect();
         ensure!(contents.is_sorted(), "an older image came back");
         Ok(new)
+    }
+
+    /// Kills the container of a pod; whether it has started again. The pod may be gone before.
+    async fn start_again(&self, pod: &str) -> anyhow::Result<bool> {
+        // Everything but the first process, which is not the proxy's own, and the shell itself.
+        let command = ["/bin/sh", "-c", "kill -KILL -1"];
+        let streams = AttachParams::default().stdout(true).stderr(false);
+        if let Ok(told) = self.pods.exec(pod, command, &streams).await {
+            // It ends as soon as nobody is left.
+            let _ = told.join().await;
+        }
+        until(&format!("the second start of {pod}"), || async {
+            let found = self.pods.get_opt(pod).await?;
+            let Some(found) = found.filter(|found| found.metadata.deletion_timestamp.is_none()) else {
+                return Ok(Some(false));
+            };
+            let containers = found.status.unwrap_or_default().container_statuses.unwrap_or_default();
+            Ok(containers.iter().any(|container| container.restart_count > 0).then_some(true))
+        })
+        .await
     }
 
     async fn proxies(&self) -> anyhow::Result<Vec<Pod>> {

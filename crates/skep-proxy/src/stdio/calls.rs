@@ -296,6 +296,18 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn two_proxies_at_one_server_do_not_take_each_others_answers() {
+        let ((one, _sent), (other, _sent_too)) = (calls(1), calls(1));
+        let request = message(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+        let streams = [EventStream::new(0, false), EventStream::new(0, false)];
+        let ticket = one.begin(&request, None, &streams[0], true).unwrap();
+        let _waiting = other.begin(&request, None, &streams[1], true).unwrap();
+        let answer = message(&format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, ticket.number()));
+        assert!(!other.answered(&answer));
+        assert!(one.answered(&answer));
+    }
+
+    #[tokio::test]
     async fn what_nobody_waits_for_is_called_off_and_its_answer_dropped() {
         let (calls, mut sent) = calls(10);
         let stream = EventStream::new(0, false);
