@@ -48,7 +48,8 @@ pub(crate) async fn until_served(limit: Duration, address: &str, told: impl Fn()
         if response.status == 200 {
             Ok(())
         } else {
-            Err(format!("{}: {}\n{}", response.status, response.text(), told()))
+            let status = response.status;
+            Err(format!("{status}: {}\n{}", response.text(), told()))
         }
     })
     .await;

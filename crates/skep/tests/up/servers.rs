@@ -84,7 +84,8 @@ async fn a_pod_that_is_replaced_is_found_again(machine: &Machine, lines: &str, s
             let request = Request::post(&call).header("Mcp-Session-Id", &session);
             let mut response = request.header("MCP-Protocol-Version", "2025-06-18").send(address);
             if response.status != 200 {
-                return Err(format!("{}: {}", response.status, response.text()));
+                let status = response.status;
+                return Err(format!("{status}: {}", response.text()));
             }
             let told = super::mcp::answer(response);
             let text = &told["result"]["content"][0]["text"];
@@ -101,7 +102,7 @@ async fn nothing_comes_back(machine: &Machine, name: &str) {
         let server = servers(machine).get_opt(name).await.unwrap().is_some();
         let pods = machine.pods().list(&ListParams::default()).await.unwrap().items;
         let proxies = pods.iter().filter(|pod| pod.labels().get("toolhive-name").is_some_and(|of| of == name));
-        let left = proxies.map(ResourceExt::name_any).collect::<Vec<_>>();
+        let left = proxies.map(kube::ResourceExt::name_any).collect::<Vec<_>>();
         if !server && left.is_empty() { Ok(()) } else { Err(format!("{server} {left:?}")) }
     })
     .await;
