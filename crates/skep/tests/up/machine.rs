@@ -72,6 +72,17 @@ impl Machine {
         api.patch(name, &PatchParams::apply("test").force(), &Patch::Apply(&map)).await.unwrap();
     }
 
+    /// Waits until Skep's own kinds are there, which is a moment after the server.
+    pub(crate) async fn until_installed(&self) {
+        eventually("the kinds are installed", || async {
+            let found = self.client.list_api_group_resources("toolhive.stacklok.dev/v1beta1").await;
+            let found = found.map_err(|error| error.to_string())?.resources;
+            let is_there = |wanted: &str| found.iter().any(|resource| resource.name == wanted);
+            if is_there("mcpservers") && is_there("mcpremoteproxies") { Ok(()) } else { Err(format!("{found:?}")) }
+        })
+        .await;
+    }
+
     /// Applies the manifests of workloads and services, as `skep up -f` does.
     pub(crate) async fn apply(&self, manifests: &str) {
         let documents: Vec<Value> = serde_saphyr::from_multiple(manifests).unwrap();

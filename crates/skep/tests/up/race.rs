@@ -15,5 +15,6 @@ async fn generation_race() {
 #[tokio::test(flavor = "multi_thread")]
 async fn generation_race_of_mcp_servers() {
     let Some(machine) = Machine::start_or_skip("generation_race_of_mcp_servers").await else { return };
+    machine.until_installed().await;
     println!("figure: {} on skep up", servers::run(machine.client.clone()).await.unwrap());
 }

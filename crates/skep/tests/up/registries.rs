@@ -57,6 +57,7 @@ async fn a_server_from_npm_answers() {
         return skip(test, "Node.js is not installed");
     }
     let Some(machine) = Start::new().or_skip(test).await else { return };
+    machine.until_installed().await;
     let kubectl = Kubectl::of(&machine, program);
     let port = free_port();
     let manifests = example("everything.yaml").replace("proxyPort: 3001", &format!("proxyPort: {port}"));
@@ -96,6 +97,7 @@ async fn a_server_from_pypi_answers() {
     };
     let path = format!("{}:{}", uv.display(), std::env::var("PATH").unwrap());
     let Some(machine) = Start::new().variable("PATH", path).or_skip(test).await else { return };
+    machine.until_installed().await;
     let kubectl = Kubectl::of(&machine, program);
     let port = free_port();
     let manifests = example("time.yaml").replace("proxyPort: 3002", &format!("proxyPort: {port}"));

@@ -39,6 +39,7 @@ fn adds(address: &str) -> bool {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_transport_is_served_from_end_to_end() {
     let Some(machine) = Machine::start_or_skip("every_transport_is_served_from_end_to_end").await else { return };
+    machine.until_installed().await;
     let lines = serve(&machine, "lines", json!({"transport": "stdio"})).await;
     let lines_as_events = serve(&machine, "lines-as-events", json!({"transport": "stdio", "proxyMode": "sse"})).await;
     let events = serve(&machine, "events", json!({"transport": "sse", "mcpPort": 9000})).await;
@@ -113,6 +114,7 @@ async fn nothing_comes_back(machine: &Machine, name: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_to_be_protected_is_not_served_without() {
     let Some(machine) = Machine::start_or_skip("what_was_to_be_protected_is_not_served_without").await else { return };
+    machine.until_installed().await;
     let policies = json!({"type": "inline", "inline": {"policies": ["permit(principal, action, resource);"]}});
     serve(&machine, "guarded", json!({"transport": "stdio", "authzConfig": policies})).await;
     eventually("the proxy refuses to start, and says why", || async {
