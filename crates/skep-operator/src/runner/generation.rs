@@ -25,13 +25,11 @@ pub fn effective(file: i64, variable: Option<&str>) -> i64 {
 /// proxy without a generation (0) is bound by nothing.
 pub fn is_overtaken(ours: i64, written: Option<&str>) -> bool {
     let Some(text) = written.filter(|_| ours > 0) else { return false };
-    match text.parse::<i64>() {
-        Ok(theirs) => theirs > ours,
-        Err(_) => {
-            tracing::warn!(text, "the generation that was written last cannot be read; writing anew");
-            false
-        }
-    }
+    let Ok(theirs) = text.parse::<i64>() else {
+        tracing::warn!(text, "the generation that was written last cannot be read; writing anew");
+        return false;
+    };
+    theirs > ours
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 //! MCPServers on a real control plane: `skep operator` looks after them, and `skep node` runs their pods.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 
 use serde_json::{Value, json};
 use skep_conformance::race;
 
-use super::ALL;
 use super::cluster::Cluster;
 use super::http::Request;
+use super::{ALL, answers};
 
 fn server(name: &str, transport: &str) -> Value {
     json!({"apiVersion": "toolhive.stacklok.dev/v1beta1", "kind": "MCPServer",
@@ -26,7 +26,10 @@ fn offer(cluster: &Cluster, name: &str) -> String {
 }
 
 fn tell(address: &str, session: Option<&str>, method: &str, params: &Value) -> Option<(Value, Option<String>)> {
-    TcpStream::connect(address).ok()?;
+    // A service without ready pods takes connections and drops them.
+    if !answers(address.rsplit(':').next()?.parse().ok()?) {
+        return None;
+    }
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
     let request = Request::post(&message).header("MCP-Protocol-Version", "2025-06-18");
     let request = session.into_iter().fold(request, |request, id| request.header("Mcp-Session-Id", id));

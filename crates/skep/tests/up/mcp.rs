@@ -1,5 +1,6 @@
 //! The words of an MCP client.
 
+use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -40,10 +41,22 @@ pub(crate) fn call_tool(address: &str, name: &str, arguments: &Value) -> Value {
     answer(call.header("MCP-Protocol-Version", "2025-06-18").send(address))["result"].clone()
 }
 
+/// Whether there is a proxy at an address. A service without ready pods takes connections and drops them.
+fn has_proxy(address: &str) -> Result<(), String> {
+    let ask = || -> std::io::Result<String> {
+        let mut connection = TcpStream::connect(address)?;
+        connection.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer).map(|_| answer)
+    };
+    let answer = ask().map_err(|error| error.to_string())?;
+    if answer.starts_with("HTTP/1.1 200") { Ok(()) } else { Err(answer) }
+}
+
 /// Waits until the server behind an address answers, and not only the proxy before it.
 pub(crate) async fn until_served(limit: Duration, address: &str, told: impl Fn() -> String) {
     eventually_within(limit, &format!("{address} is served"), || async {
-        TcpStream::connect(address).map_err(|error| format!("{error}\n{}", told()))?;
+        has_proxy(address).map_err(|error| format!("{error}\n{}", told()))?;
         let mut response = Request::post(&initialize()).send(address);
         if response.status == 200 {
             Ok(())
@@ -57,7 +70,7 @@ pub(crate) async fn until_served(limit: Duration, address: &str, told: impl Fn()
 
 /// What a tool answers to a client that knows nothing newer than a stream of events. `None` when it is not served yet.
 pub(crate) fn call_tool_by_events(address: &str, name: &str, arguments: &Value) -> Option<Value> {
-    TcpStream::connect(address).ok()?;
+    has_proxy(address).ok()?;
     let mut stream = Request::new("GET", "/sse").header("Accept", "text/event-stream").send(address);
     if stream.status != 200 {
         return None;
