@@ -37,7 +37,7 @@ async fn serve(args: ProxyRunArgs) -> anyhow::Result<()> {
         (Some(image), _) => {
             let variables = |name: &str| env::var(name).ok();
             let config = resolve(Given { image, pod_patch: args.k8s_pod_patch, debug }, &variables)?;
-            serve_image(&config, &variables, &mut requests).await
+            Box::pin(serve_image(&config, &variables, &mut requests)).await
         }
         (None, Some(url)) => serve_url(&front, &url, &mut requests).await,
         (None, None) if !args.program.is_empty() => serve_command(&front, args.program, &mut requests).await,

@@ -66,7 +66,7 @@ pub(crate) async fn serve_image(
         tokio::time::sleep(FAREWELL).await;
         Ok(())
     };
-    let ended = run(listener, served, work, requests).await;
+    let ended = Box::pin(run(listener, served, work, requests)).await;
     if is_server_lost(&ended) && !backend.exists().await {
         return Ok(());
     }
