@@ -24,11 +24,11 @@ async fn client() -> Client {
 
 async fn with_config_map() -> Api<ConfigMap> {
     let api = Api::default_namespaced(client().await);
-    api.create(&PostParams::default(), &map(json!({}))).await.unwrap();
+    api.create(&PostParams::default(), &map(&json!({}))).await.unwrap();
     api
 }
 
-fn map(data: serde_json::Value) -> ConfigMap {
+fn map(data: &serde_json::Value) -> ConfigMap {
     serde_json::from_value(json!({ "metadata": { "name": "shared" }, "data": data })).unwrap()
 }
 
@@ -65,7 +65,7 @@ async fn updates_without_a_revision_go_through() {
     all_at_once(|writer, turn| {
         let api = api.clone();
         async move {
-            let new = map(json!({ "writer": writer.to_string(), "turn": turn.to_string() }));
+            let new = map(&json!({ "writer": writer.to_string(), "turn": turn.to_string() }));
             api.replace("shared", &PostParams::default(), &new).await.map(drop)
         }
     })
