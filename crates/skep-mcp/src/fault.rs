@@ -20,6 +20,10 @@ pub const INTERNAL_ERROR: i64 = -32603;
 pub const TRANSPORT_ERROR: i64 = -32000;
 /// The session has ended or never was.
 pub const SESSION_NOT_FOUND: i64 = -32001;
+/// There is no such resource, in revisions with sessions.
+pub const RESOURCE_NOT_FOUND: i64 = -32002;
+/// A person has to visit pages first, in revision 2025-11-25.
+pub const URL_ELICITATION_REQUIRED: i64 = -32042;
 /// A header disagrees with the body.
 pub const HEADER_MISMATCH: i64 = -32020;
 /// The request needs a capability that the client did not declare.

@@ -122,6 +122,19 @@ impl Message {
         &self.text
     }
 
+    /// The message as it came, which was checked to be text when it was read.
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.text).unwrap_or_default()
+    }
+
+    /// A request under another id. What it wants progress reported under is replaced by the same.
+    pub fn renumbered(&self, number: u64) -> Bytes {
+        let text = number.to_string();
+        let mut places = [self.id_span(), self.meta_span(MetaKey::ProgressToken)];
+        places.sort_by_key(|place| place.map(|place| place.start));
+        self.with(places.into_iter().flatten().map(|place| (place, text.as_bytes())))
+    }
+
     /// What kind of message it is.
     pub fn kind(&self) -> Kind {
         self.kind

@@ -17,7 +17,9 @@ pub const UNSUBSCRIBE: &str = "resources/unsubscribe";
 pub const SET_LOG_LEVEL: &str = "logging/setLevel";
 pub const LISTEN: &str = "subscriptions/listen";
 
+pub const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 pub const INITIALIZED: &str = "notifications/initialized";
+pub const ROOTS_CHANGED: &str = "notifications/roots/list_changed";
 pub const CANCELLED: &str = "notifications/cancelled";
 pub const PROGRESS: &str = "notifications/progress";
 pub const LOG_MESSAGE: &str = "notifications/message";

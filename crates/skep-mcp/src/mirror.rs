@@ -1,6 +1,8 @@
 //! Parameters of tools that requests repeat in their headers, so that those on the way can read them.
 
-use http::{HeaderMap, HeaderName};
+use std::collections::HashSet;
+
+use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 
 use crate::fault::Fault;
@@ -30,6 +32,35 @@ impl Mirror {
         mirrors
     }
 
+    /// The parameters of a tool that are repeated; nothing when one of them is marked in a way that cannot work.
+    pub fn of_tool_strictly(tool: &str) -> Option<Vec<Self>> {
+        let Ok(Value::Object(read)) = serde_json::from_str(tool) else { return None };
+        let schema = read.get("inputSchema").unwrap_or(&Value::Null);
+        let mut mirrors = Vec::new();
+        collect(schema, &mut Vec::new(), &mut mirrors);
+        let is_fit = |mirror: &Self| {
+            let kind = mirror.path.iter().try_fold(schema, |schema, name| schema.get("properties")?.get(name));
+            matches!(kind.and_then(|kind| kind["type"].as_str()), Some("string" | "integer" | "boolean"))
+        };
+        let names: HashSet<&HeaderName> = mirrors.iter().map(|mirror| &mirror.header).collect();
+        let is_good = names.len() == mirrors.len() && marks(schema) == mirrors.len() && mirrors.iter().all(is_fit);
+        is_good.then_some(mirrors)
+    }
+
+    /// Where the mark is in the tool.
+    pub fn mark(&self) -> Vec<&str> {
+        let names = self.path.iter().flat_map(|name| ["properties", name.as_str()]);
+        ["inputSchema"].into_iter().chain(names).chain([MARK]).collect()
+    }
+
+    /// The header that a call with these arguments has to have.
+    pub fn header_of(&self, arguments: &str) -> Option<(HeaderName, HeaderValue)> {
+        let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
+        let value = json::find(arguments, &path).ok()??.of(arguments);
+        let text = header::encode_json(value)?;
+        Some((self.header.clone(), HeaderValue::from_str(&text).ok()?))
+    }
+
     /// Checks that a call says in its header what it says in its arguments.
     pub fn check(&self, headers: &HeaderMap, arguments: Option<&str>) -> Result<(), Fault> {
         let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
@@ -51,11 +82,30 @@ fn collect(schema: &Value, path: &mut Vec<String>, mirrors: &mut Vec<Mirror>) {
     for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
         path.push(name.clone());
         let header = property.get(MARK).and_then(Value::as_str);
-        if let Some(header) = header.and_then(|header| format!("mcp-param-{header}").parse().ok()) {
+        if let Some(header) =
+            header.filter(|header| !header.is_empty()).and_then(|header| format!("mcp-param-{header}").parse().ok())
+        {
             mirrors.push(Mirror { header, path: path.clone() });
         }
         collect(property, path, mirrors);
         path.pop();
+    }
+}
+
+/// How many marks there are anywhere in a schema.
+fn marks(schema: &Value) -> usize {
+    match schema {
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, value)| match value {
+                _ if name == MARK => 1,
+                // The names in here are those of parameters.
+                Value::Object(properties) if name == "properties" => properties.values().map(marks).sum(),
+                _ => marks(value),
+            })
+            .sum(),
+        Value::Array(items) => items.iter().map(marks).sum(),
+        _ => 0,
     }
 }
 
@@ -90,6 +140,34 @@ mod tests {
         let headers = headers.iter().map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value)));
         let headers = headers.collect();
         Mirror::of_tool(TOOL).iter().all(|mirror| mirror.check(&headers, Some(arguments)).is_ok())
+    }
+
+    #[test]
+    fn a_mark_that_cannot_work_spoils_its_tool() {
+        let tool = |schema: &str| format!(r#"{{"name":"a","inputSchema":{schema}}}"#);
+        for (schema, expected) in [
+            ("{}", Some(0)),
+            (r#"{"properties":{"a":{"type":"integer","x-mcp-header":"A"}}}"#, Some(1)),
+            (r#"{"properties":{"x-mcp-header":{"type":"string"}}}"#, Some(0)),
+            (r#"{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}"#, None),
+            (r#"{"properties":{"a":{"type":"string","x-mcp-header":"a b"}}}"#, None),
+            (r#"{"properties":{"a":{"type":"string","x-mcp-header":""}}}"#, None),
+            (r#"{"properties":{"a":{"items":{"type":"string","x-mcp-header":"A"}}}}"#, None),
+            (
+                r#"{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}}}"#,
+                None,
+            ),
+        ] {
+            let found = Mirror::of_tool_strictly(&tool(schema)).map(|mirrors| mirrors.len());
+            assert_eq!(found, expected, "{schema}");
+        }
+        let mirrors = Mirror::of_tool(TOOL);
+        let said: Vec<_> = mirrors
+            .iter()
+            .filter_map(|mirror| mirror.header_of(r#"{"region":"Z\u00fcrich","deep":{"count":3}}"#))
+            .collect();
+        let said = |name: &str| said.iter().find(|(known, _)| known == name).unwrap().1.to_str().unwrap();
+        assert_eq!((said("mcp-param-region"), said("mcp-param-count")), ("=?base64?WsO8cmljaA==?=", "3"));
     }
 
     #[test]

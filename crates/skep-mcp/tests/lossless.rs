@@ -9,7 +9,8 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 use skep_mcp::json::{self, Span};
 use skep_mcp::sse::{Event, Frame, Piece, Splitter};
-use skep_mcp::{Kind, Message, MetaKey, Param};
+use skep_mcp::translate::{self, Envelope, Outcome};
+use skep_mcp::{Kind, Message, MetaKey, Param, Revision};
 
 /// JSON as people write it: any space, any numbers, names that nobody knows.
 fn any_json() -> impl Strategy<Value = String> {
@@ -73,6 +74,38 @@ fn request(order: usize, id: &str, arguments: &str, token: &str, other: &str) ->
 }
 
 proptest! {
+    #[test]
+    fn what_is_translated_and_back_is_what_it_was(
+        order in 0_usize..5, id in any_id(), arguments in any_json(), token in any_id(), other in any_json(),
+    ) {
+        let text = request(order, &id, &arguments, &token, &other);
+        let message = Message::read(Bytes::from(text.clone())).unwrap();
+        let envelope = Envelope {
+            capabilities: r#"{"roots":{}}"#, client: r#"{"name":"a"}"#, log_level: Some("info"),
+            answers: Some(r#"{"a":{}}"#), state: Some("\"s\""),
+        };
+        let newer = Message::read(translate::newer_request(&message, &envelope).unwrap().into()).unwrap();
+        prop_assert_eq!(newer.id(), Some(id.as_str()));
+        prop_assert_eq!(newer.param(Param::Arguments), Some(arguments.as_str()));
+        prop_assert_eq!(newer.meta(MetaKey::ProgressToken), Some(token.as_str()));
+        for path in [&["extra"][..], &["params", "x"], &["params", "_meta", "y"]] {
+            let kept = json::find(newer.as_str(), path).unwrap().unwrap();
+            prop_assert_eq!(kept.of(newer.as_str()), other.as_str());
+        }
+        prop_assert_eq!(translate::older_request(&newer).unwrap(), text);
+    }
+
+    #[test]
+    fn a_result_that_is_translated_and_back_is_what_it_was(
+        content in any_json(), other in any_json(), revision in 0_usize..5,
+        method in prop_oneof![Just("tools/call"), Just("resources/read"), Just("prompts/get"), Just("x/y")],
+    ) {
+        let result = format!(r#" {{"structuredContent" : {{"a":{other}}},"content":[ {{"type":"text","x":{content}}} ] }}"#);
+        let newer = translate::newer_result(method, &result, Some(r#"{"name":"s"}"#)).unwrap();
+        prop_assert_eq!(translate::outcome(&newer).unwrap(), Outcome::Complete);
+        prop_assert_eq!(translate::older_result(method, &newer, Revision::ALL[revision]).unwrap(), result);
+    }
+
     #[test]
     fn a_message_keeps_its_bytes_and_its_parts_are_where_it_says(
         order in 0_usize..5, id in any_id(), arguments in any_json(), token in any_id(), other in any_json(),

@@ -9,6 +9,7 @@
 mod answer;
 mod body;
 mod cors;
+mod eras;
 mod forwarded;
 mod guard;
 mod health;
@@ -17,6 +18,7 @@ mod limits;
 mod listener;
 mod proxy;
 mod readiness;
+mod reply;
 mod sessions;
 pub mod stdio;
 mod tls;

@@ -62,5 +62,7 @@ pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// How long an answer is waited for before the client is told that there will be a stream. Most answers are faster, and
 /// then they go out in one piece.
 pub(crate) const HEAD_DELAY: Duration = Duration::from_millis(50);
+/// The same for requests that stand alone, whose status says what went wrong; a stream could not say that any more.
+pub(crate) const STATUS_DELAY: Duration = Duration::from_secs(1);
 /// What a client is asked to wait when it came too early.
 pub(crate) const RETRY_AFTER_SECONDS: &str = "1";

@@ -103,7 +103,11 @@ impl Proxy {
             }
         };
         let serving = listener::serve(listener, tls.as_ref(), Arc::clone(&surface), &limits, stop.clone());
-        tokio::join!(serving, watching).1
+        let ((), watched) = tokio::join!(serving, watching);
+        if let Transport::Transparent(transparent) = &surface.proxy.transport {
+            transparent.close().await;
+        }
+        watched
     }
 
     async fn health(&self) -> Health {

@@ -1,6 +1,6 @@
 //! Changes single members of a document. All other bytes stay as they are.
 
-use super::scan::{JsonError, Scanner, Span};
+use super::scan::{JsonError, Names, Scanner, Span};
 use super::text::{decode, quote};
 
 /// Why a member cannot be changed.
@@ -20,7 +20,8 @@ enum Place {
     /// The objects of the path are there up to this one, which has no such member.
     Missing {
         object: Span,
-        is_empty: bool,
+        /// Where its last value ends, unless it is empty.
+        last: Option<usize>,
         depth: usize,
     },
 }
@@ -46,9 +47,9 @@ pub fn find(text: &str, path: &[&str]) -> Result<Option<Span>, EditError> {
 pub fn set(text: &str, path: &[&str], value: &str) -> Result<String, EditError> {
     Ok(match locate(text, path)? {
         Place::Member(member) => replaced(text, member.value, value),
-        Place::Missing { object, is_empty, depth } => {
+        Place::Missing { object, last, depth } => {
             let missing = path.get(depth..).unwrap_or_default();
-            let mut added = String::from(if is_empty { "" } else { "," });
+            let mut added = String::from(if last.is_none() { "" } else { "," });
             for (index, name) in missing.iter().enumerate() {
                 added.push_str(if index == 0 { "" } else { "{" });
                 added.push_str(&quote(name));
@@ -56,7 +57,8 @@ pub fn set(text: &str, path: &[&str], value: &str) -> Result<String, EditError> 
             }
             added.push_str(value);
             added.push_str(&"}".repeat(missing.len().saturating_sub(1)));
-            let end = object.end - 1;
+            // Directly behind its neighbour, so that removing it gives back the spaces that were there.
+            let end = last.unwrap_or(object.end - 1);
             replaced(text, Span { start: end, end }, &added)
         }
     })
@@ -72,6 +74,32 @@ pub fn remove(text: &str, path: &[&str]) -> Result<Option<String>, EditError> {
         None => Span { start: member.name.start, end: comma_after(text, member.value.end) },
     };
     Ok(Some(replaced(text, gone, "")))
+}
+
+/// The values of an array, as JSON.
+pub fn items(array: &str) -> Result<Vec<&str>, EditError> {
+    let mut items = Vec::new();
+    let mut scanner = Scanner::new(array);
+    scanner.array(|scanner| {
+        items.push(scanner.value()?.of(array));
+        Ok(())
+    })?;
+    scanner.end()?;
+    Ok(items)
+}
+
+/// The members of an object: what each name means, and each value as JSON.
+pub fn members(object: &str) -> Result<Vec<(String, &str)>, EditError> {
+    let mut members = Vec::new();
+    let mut names = Names::default();
+    let mut scanner = Scanner::new(object);
+    scanner.object(|scanner, name| {
+        let name = names.add(scanner, name)?.into_owned();
+        members.push((name, scanner.value()?.of(object)));
+        Ok(())
+    })?;
+    scanner.end()?;
+    Ok(members)
 }
 
 /// The text with each span replaced. The spans have to be in order and apart.
@@ -104,9 +132,9 @@ fn locate(text: &str, path: &[&str]) -> Result<Place, EditError> {
         if text.as_bytes().get(object.start) != Some(&b'{') {
             return Err(EditError::NoObject(path[..depth].join(".")));
         }
-        let (found, is_empty) = member(text, object, name)?;
+        let (found, last) = member(text, object, name)?;
         match found {
-            None => return Ok(Place::Missing { object, is_empty, depth }),
+            None => return Ok(Place::Missing { object, last, depth }),
             Some(member) if depth + 1 == path.len() => return Ok(Place::Member(member)),
             Some(member) => object = member.value,
         }
@@ -114,8 +142,8 @@ fn locate(text: &str, path: &[&str]) -> Result<Place, EditError> {
     Err(EditError::NoObject("an empty path".to_owned()))
 }
 
-/// A member of an object, and whether the object has none at all.
-fn member(text: &str, object: Span, wanted: &str) -> Result<(Option<Member>, bool), JsonError> {
+/// A member of an object, and where the last value of the object ends.
+fn member(text: &str, object: Span, wanted: &str) -> Result<(Option<Member>, Option<usize>), JsonError> {
     let mut found: Option<Member> = None;
     let mut before = None;
     Scanner::from(text, object.start).object(|scanner, name| {
@@ -131,7 +159,7 @@ fn member(text: &str, object: Span, wanted: &str) -> Result<(Option<Member>, boo
         before = Some(value.end);
         Ok(())
     })?;
-    Ok((found, before.is_none()))
+    Ok((found, before))
 }
 
 #[cfg(test)]
@@ -151,6 +179,7 @@ mod tests {
         assert_eq!(set("{}", &["a"], "1").unwrap(), r#"{"a":1}"#);
         assert_eq!(set(r#"{"a":1}"#, &["b", "c d", "e"], "[]").unwrap(), r#"{"a":1,"b":{"c d":{"e":[]}}}"#);
         assert_eq!(set(r#"{"a":{ }}"#, &["a", "b"], "0").unwrap(), r#"{"a":{ "b":0}}"#);
+        assert_eq!(set(r#"{"a":1 }"#, &["b"], "0").unwrap(), r#"{"a":1,"b":0 }"#);
         assert_eq!(set(r#"{"a":1}"#, &["a", "b"], "0"), Err(EditError::NoObject("a".to_owned())));
         assert!(set("[]", &["a"], "0").is_err() && set("{} x", &["a"], "0").is_err());
         assert!(set(r#"{"a":1,"\u0061":2}"#, &["a"], "0").is_err());
@@ -167,6 +196,13 @@ mod tests {
             assert_eq!(remove(text, &[name]).unwrap().as_deref(), Some(rest), "{text}");
         }
         assert_eq!(remove("{}", &["a"]).unwrap(), None);
+    }
+
+    #[test]
+    fn containers_are_taken_apart() {
+        assert_eq!(items(r#" [1.0, {"a":[2]} ]"#).unwrap(), ["1.0", r#"{"a":[2]}"#]);
+        assert_eq!(members(r#"{"a" : 1,"\u0062":[ ]}"#).unwrap(), [("a".to_owned(), "1"), ("b".to_owned(), "[ ]")]);
+        assert!(items("{}").is_err() && members("[]").is_err() && members(r#"{"a":1,"a":2}"#).is_err());
     }
 
     #[test]

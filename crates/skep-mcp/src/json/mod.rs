@@ -4,7 +4,7 @@ mod edit;
 mod scan;
 mod text;
 
-pub use edit::{EditError, find, remove, set, splice};
+pub use edit::{EditError, find, items, members, remove, set, splice};
 pub use scan::{DEPTH, JsonError, Span};
 pub(crate) use scan::{Names, Scanner};
 pub use text::{decode, quote};

@@ -1,5 +1,6 @@
 //! What the HTTP side and the server side of a bridge share.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +17,8 @@ use super::events::{End, EventStream};
 use super::handshake::Handshake;
 use super::log_level::LogLevels;
 use super::subscriptions::Subscriptions;
+use crate::eras::legacy_client::{self, LegacyClient};
+use crate::eras::verdict::Eras;
 use crate::limits::{self, Limits};
 use crate::readiness::{Readiness, State};
 use crate::sessions::{Kind, Session, SessionStore, Sessions, Unavailable};
@@ -32,6 +35,9 @@ pub struct Bridge {
     subscriptions: Subscriptions,
     log_levels: LogLevels,
     handshake: Handshake,
+    eras: Eras,
+    /// Sessions that are ours because the process has none.
+    legacy_clients: Mutex<HashMap<Arc<str>, Arc<LegacyClient>>>,
     readiness: Readiness,
     limits: Limits,
     outgoing: Mutex<Option<mpsc::Receiver<Bytes>>>,
@@ -53,6 +59,8 @@ impl Bridge {
             subscriptions: Subscriptions::default(),
             log_levels: LogLevels::default(),
             handshake: Handshake::default(),
+            eras: Eras::default(),
+            legacy_clients: Mutex::default(),
             readiness,
             limits,
             outgoing: Mutex::new(Some(outgoing)),
@@ -79,6 +87,19 @@ impl Bridge {
         &self.handshake
     }
 
+    pub(super) fn eras(&self) -> &Eras {
+        &self.eras
+    }
+
+    /// The session of a client that is older than the process.
+    pub(super) fn legacy_client(&self, id: &str) -> Option<Arc<LegacyClient>> {
+        self.legacy_clients.lock().get(id).cloned()
+    }
+
+    pub(super) fn keep_legacy_client(&self, client: Arc<LegacyClient>) {
+        self.legacy_clients.lock().insert(Arc::clone(client.id()), client);
+    }
+
     pub(crate) fn readiness(&self) -> &Readiness {
         &self.readiness
     }
@@ -94,12 +115,33 @@ impl Bridge {
 
     /// Begins a session.
     pub(super) async fn open_session(&self, revision: Revision, kind: Kind) -> Result<Arc<Client>, Unavailable> {
-        let session = Session::new(&uuid::Uuid::new_v4().to_string(), kind, revision);
-        let id = Arc::clone(&session.id);
+        self.begin_session(Session::new(&uuid::Uuid::new_v4().to_string(), kind, revision)).await
+    }
+
+    /// Begins a session for a client that is older than the process, and can be asked this.
+    pub(super) async fn open_bridged_session(
+        &self,
+        revision: Revision,
+        capabilities: &str,
+    ) -> Result<Arc<Client>, Unavailable> {
+        let mut session = Session::new(&uuid::Uuid::new_v4().to_string(), Kind::Streamable, revision);
+        legacy_client::mark(&mut session, capabilities);
+        let client = self.begin_session(session).await?;
+        self.keep_legacy_client(LegacyClient::new(Arc::clone(&client), revision, capabilities));
+        Ok(client)
+    }
+
+    async fn begin_session(&self, session: Session) -> Result<Arc<Client>, Unavailable> {
+        let (id, revision, kind) = (Arc::clone(&session.id), session.revision(), session.kind);
         if let Some(ended) = self.sessions.create(session).await? {
             self.leave(&ended);
         }
         Ok(self.clients.open(&id, revision, kind == Kind::Streamable))
+    }
+
+    /// Somebody who hears what belongs to no request without having a session. It is for one stream, and ends with that.
+    pub(super) fn open_listener(&self) -> Arc<Client> {
+        self.clients.open_listener(&uuid::Uuid::new_v4().to_string().into())
     }
 
     /// A session that is alive, which counts as used now.
@@ -107,7 +149,12 @@ impl Bridge {
         let Some(session) = self.sessions.get(id).await? else { return Ok(None) };
         let held = self.clients.get(id);
         // One that is not held began in another process.
-        Ok(Some(held.unwrap_or_else(|| self.clients.open(&session.id, session.revision(), true))))
+        let client = held.unwrap_or_else(|| self.clients.open(&session.id, session.revision(), true));
+        if legacy_client::is_marked(&session) {
+            let mut older = self.legacy_clients.lock();
+            older.entry(Arc::clone(&session.id)).or_insert_with(|| LegacyClient::of(&session, Arc::clone(&client)));
+        }
+        Ok(Some(client))
     }
 
     /// Whether there is such a session, and what this process holds for it.
@@ -125,6 +172,11 @@ impl Bridge {
     /// Ends a session whose client has gone.
     pub(super) fn abandon_session(&self, id: &Arc<str>) {
         self.sessions.discard(id);
+        self.leave(id);
+    }
+
+    /// Ends what was opened for somebody who has no session.
+    pub(super) fn close_listener(&self, id: &str) {
         self.leave(id);
     }
 
@@ -151,6 +203,9 @@ impl Bridge {
 
     /// The server need not do any more what it did for a session that has ended.
     fn forget(&self, session: &str) {
+        if let Some(client) = self.legacy_clients.lock().remove(session) {
+            client.close();
+        }
         for uri in self.subscriptions.forget(session) {
             self.tell(method::UNSUBSCRIBE, &json!({"uri": &*uri}));
         }
@@ -190,6 +245,8 @@ impl Bridge {
     /// The server is gone, and with it everything that it was asked.
     pub(super) fn lose(&self) {
         self.readiness.set(State::Waiting("the MCP server is starting again".into()));
+        // The next one may be of another era.
+        self.eras.forget();
         self.fail_calls();
     }
 
@@ -216,6 +273,9 @@ impl Bridge {
     pub(super) fn close(&self) {
         self.readiness.set(State::Waiting("the proxy is stopping".into()));
         self.calls.fail_all(&Fault::new(TRANSPORT_ERROR, "Timeout"), End::TimedOut);
+        for (_, client) in self.legacy_clients.lock().drain() {
+            client.close();
+        }
         self.clients.close_all();
     }
 }

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use skep_mcp::fault::{Fault, INTERNAL_ERROR, TRANSPORT_ERROR};
+use skep_mcp::fault::{Fault, TRANSPORT_ERROR};
 use skep_mcp::json::{self, Span};
-use skep_mcp::{Id, Message, MetaKey, method};
+use skep_mcp::{Id, Message, MetaKey, method, translate};
 use tokio::sync::mpsc;
 
 use super::events::{End, EventStream};
@@ -22,7 +22,7 @@ pub(super) struct Calls {
     next: AtomicU64,
     outgoing: mpsc::Sender<Bytes>,
     patience: Duration,
-    mirrors: Mirrors,
+    mirrors: Arc<Mirrors>,
 }
 
 /// A request that waits for its answer.
@@ -81,7 +81,7 @@ const UNUSED_BITS: u32 = 14;
 
 impl Calls {
     pub(super) fn new(outgoing: mpsc::Sender<Bytes>, patience: Duration) -> Arc<Self> {
-        let mirrors = Mirrors::default();
+        let mirrors = Arc::default();
         // While a proxy takes the place of another both are attached to one server, and hear each other's answers. They
         // must not take them for their own.
         let (first, _) = uuid::Uuid::new_v4().as_u64_pair();
@@ -109,13 +109,9 @@ impl Calls {
             lists_tools: message.method() == method::TOOLS_LIST,
             deadline: (!is_listening).then(|| Instant::now() + self.patience),
         };
-        let text = number.to_string();
-        let mut places = [message.id_span(), message.meta_span(MetaKey::ProgressToken)];
-        places.sort_by_key(|place| place.map(|place| place.start));
-        let changes = places.into_iter().flatten().map(|place| (place, text.as_bytes()));
         // It waits before it is sent, because the answer may be faster than we are.
         self.waiting.lock().insert(number, call);
-        if self.send(message.with(changes)).is_err() {
+        if self.send(message.renumbered(number)).is_err() {
             self.waiting.lock().remove(&number);
             return Err(Full);
         }
@@ -123,7 +119,7 @@ impl Calls {
     }
 
     /// The tools whose calls repeat arguments in headers.
-    pub(super) fn mirrors(&self) -> &Mirrors {
+    pub(super) fn mirrors(&self) -> &Arc<Mirrors> {
         &self.mirrors
     }
 
@@ -245,9 +241,7 @@ impl Call {
 
 /// The code of an answer that is an error.
 fn error_code(message: &Message) -> Option<i64> {
-    let error = message.error()?;
-    let code = json::find(error, &["code"]).ok().flatten().and_then(|code| code.of(error).parse().ok());
-    Some(code.unwrap_or(INTERNAL_ERROR))
+    message.error().map(translate::error_code)
 }
 
 /// Puts the client's id where ours names the listener.
@@ -262,6 +256,8 @@ fn name_listener(answer: &Bytes, meta: &[&str], id: &Id) -> Bytes {
 
 #[cfg(test)]
 mod tests {
+    use skep_mcp::fault::INTERNAL_ERROR;
+
     use super::*;
 
     fn calls(room: usize) -> (Arc<Calls>, mpsc::Receiver<Bytes>) {

@@ -5,17 +5,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+use http::HeaderValue;
 use parking_lot::Mutex;
 use skep_mcp::Revision;
 
-use super::events::{End, EventStream};
+use super::events::{End, EventStream, parse_event_id};
+use crate::body::Body;
 use crate::limits;
 
 /// The streams of one session.
 #[derive(Debug)]
-pub(super) struct Client {
-    pub(super) id: Arc<str>,
-    pub(super) revision: Revision,
+pub(crate) struct Client {
+    pub(crate) id: Arc<str>,
+    pub(crate) revision: Revision,
+    /// Whether there is a session of this name. Who only listens has none.
+    is_session: bool,
     /// For messages that belong to no request.
     background: Arc<EventStream>,
     /// Answers that the client can come back for.
@@ -27,13 +31,24 @@ pub(super) struct Client {
 const BACKGROUND: u64 = 0;
 
 impl Client {
+    fn new(id: &Arc<str>, revision: Revision, resumable: bool, is_session: bool) -> Arc<Self> {
+        Arc::new(Self {
+            id: Arc::clone(id),
+            revision,
+            is_session,
+            background: EventStream::new(BACKGROUND, resumable),
+            resumable: Mutex::default(),
+            next: AtomicU64::new(BACKGROUND + 1),
+        })
+    }
+
     /// A stream of its own for one request.
-    pub(super) fn stream(&self) -> Arc<EventStream> {
+    pub(crate) fn stream(&self) -> Arc<EventStream> {
         EventStream::new(self.next.fetch_add(1, Ordering::Relaxed), true)
     }
 
     /// Keeps a stream for a client that loses it, and in exchange forgets the ones that ended first.
-    pub(super) fn remember(&self, stream: &Arc<EventStream>) {
+    pub(crate) fn remember(&self, stream: &Arc<EventStream>) {
         let mut streams = self.resumable.lock();
         streams.retain(|stream| stream.ended().is_none_or(|ended| ended.elapsed() < limits::RESUMABLE));
         let is_full = |streams: &Vec<Arc<EventStream>>| {
@@ -48,15 +63,23 @@ impl Client {
     }
 
     /// The stream of that name.
-    pub(super) fn find(&self, name: u64) -> Option<Arc<EventStream>> {
+    fn find(&self, name: u64) -> Option<Arc<EventStream>> {
         if name == BACKGROUND {
             return Some(Arc::clone(&self.background));
         }
         self.resumable.lock().iter().find(|stream| stream.name() == name).cloned()
     }
 
+    /// What follows an event that the client has seen, or the messages that belong to no request.
+    pub(crate) fn read(&self, last: Option<&HeaderValue>) -> Body {
+        let Some(last) = last else { return self.background.read(()) };
+        let known = last.to_str().ok().and_then(parse_event_id);
+        // A client that is refused would ask again for ever; one that finds an empty stream knows that there is no more.
+        known.and_then(|(name, number)| self.find(name)?.read_after(number, ())).unwrap_or_default()
+    }
+
     /// The stream for messages that belong to no request.
-    pub(super) fn background(&self) -> &Arc<EventStream> {
+    pub(crate) fn background(&self) -> &Arc<EventStream> {
         &self.background
     }
 
@@ -70,69 +93,70 @@ impl Client {
 
 /// The sessions that this process holds streams for.
 #[derive(Debug, Default)]
-pub(super) struct Clients(Mutex<HashMap<Arc<str>, Arc<Client>>>);
+pub(crate) struct Clients(Mutex<HashMap<Arc<str>, Arc<Client>>>);
 
 impl Clients {
     /// The streams of a session, which are new if there are none.
-    pub(super) fn open(&self, id: &Arc<str>, revision: Revision, resumable: bool) -> Arc<Client> {
+    pub(crate) fn open(&self, id: &Arc<str>, revision: Revision, resumable: bool) -> Arc<Client> {
         let mut clients = self.0.lock();
-        let client = clients.entry(Arc::clone(id)).or_insert_with(|| {
-            Arc::new(Client {
-                id: Arc::clone(id),
-                revision,
-                background: EventStream::new(BACKGROUND, resumable),
-                resumable: Mutex::default(),
-                next: AtomicU64::new(BACKGROUND + 1),
-            })
-        });
+        let client = clients.entry(Arc::clone(id)).or_insert_with(|| Client::new(id, revision, resumable, true));
         Arc::clone(client)
     }
 
-    pub(super) fn get(&self, id: &str) -> Option<Arc<Client>> {
+    /// A stream of background messages for somebody who has no session. Whoever reads it has to close it.
+    pub(crate) fn open_listener(&self, id: &Arc<str>) -> Arc<Client> {
+        let client = Client::new(id, Revision::NEWEST_WITH_HANDSHAKE, false, false);
+        self.0.lock().insert(Arc::clone(id), Arc::clone(&client));
+        client
+    }
+
+    pub(crate) fn get(&self, id: &str) -> Option<Arc<Client>> {
         self.0.lock().get(id).cloned()
     }
 
     /// Ends the streams of a session.
-    pub(super) fn close(&self, id: &str) {
+    pub(crate) fn close(&self, id: &str) {
         if let Some(client) = self.0.lock().remove(id) {
             client.close();
         }
     }
 
     /// Ends the streams for messages that belong to no request.
-    pub(super) fn hush(&self) {
+    pub(crate) fn hush(&self) {
         for client in self.0.lock().values() {
             client.background.end(None, End::Closed);
         }
     }
 
     /// The sessions that have such a stream open.
-    pub(super) fn listening(&self) -> Vec<Arc<str>> {
+    pub(crate) fn listening(&self) -> Vec<Arc<str>> {
         let clients = self.0.lock();
-        clients.values().filter(|client| client.background.is_open()).map(|client| Arc::clone(&client.id)).collect()
+        let listening = clients.values().filter(|client| client.is_session && client.background.is_open());
+        listening.map(|client| Arc::clone(&client.id)).collect()
     }
 
     /// Ends all streams.
-    pub(super) fn close_all(&self) {
+    pub(crate) fn close_all(&self) {
         for client in std::mem::take(&mut *self.0.lock()).into_values() {
             client.close();
         }
     }
 
     /// The sessions that this process holds streams for.
-    pub(super) fn ids(&self) -> Vec<Arc<str>> {
-        self.0.lock().keys().cloned().collect()
+    pub(crate) fn ids(&self) -> Vec<Arc<str>> {
+        let clients = self.0.lock();
+        clients.values().filter(|client| client.is_session).map(|client| Arc::clone(&client.id)).collect()
     }
 
     /// Tells all clients that listen.
-    pub(super) fn tell_all(&self, message: &Bytes) {
+    pub(crate) fn tell_all(&self, message: &Bytes) {
         for client in self.0.lock().values().filter(|client| client.background.is_read()) {
             client.background.offer(message.clone());
         }
     }
 
     /// Tells some of the clients that listen.
-    pub(super) fn tell(&self, sessions: &[Arc<str>], message: &Bytes) {
+    pub(crate) fn tell(&self, sessions: &[Arc<str>], message: &Bytes) {
         let clients = self.0.lock();
         for client in sessions.iter().filter_map(|id| clients.get(id)).filter(|client| client.background.is_read()) {
             client.background.offer(message.clone());

@@ -8,7 +8,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
+use futures::StreamExt as _;
+use futures::stream::BoxStream;
 use parking_lot::Mutex;
+use skep_mcp::Message;
 use skep_mcp::sse::{self, Frame};
 use tokio::sync::Notify;
 
@@ -17,7 +20,7 @@ use crate::limits;
 
 /// A stream of messages.
 #[derive(Debug)]
-pub(super) struct EventStream {
+pub(crate) struct EventStream {
     name: u64,
     /// Whether its events have ids.
     is_resumable: bool,
@@ -48,7 +51,7 @@ struct Event {
 
 /// How a stream ended. What the client is told about it is its last event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(crate) enum End {
     /// With the answer.
     Answered,
     /// With an answer that is an error of this code.
@@ -90,17 +93,17 @@ impl Log {
 }
 
 impl EventStream {
-    pub(super) fn new(name: u64, is_resumable: bool) -> Arc<Self> {
+    pub(crate) fn new(name: u64, is_resumable: bool) -> Arc<Self> {
         Arc::new(Self { name, is_resumable, log: Mutex::default(), changed: Notify::new() })
     }
 
-    pub(super) fn name(&self) -> u64 {
+    pub(crate) fn name(&self) -> u64 {
         self.name
     }
 
     /// Begins with an event without a message, which gives the client an id to come back with. A stream that has begun
     /// already needs none.
-    pub(super) fn prime(&self) {
+    pub(crate) fn prime(&self) {
         let mut log = self.log.lock();
         if log.next == 0 {
             log.push(Bytes::new());
@@ -108,17 +111,17 @@ impl EventStream {
     }
 
     /// Whether somebody has begun to read it.
-    pub(super) fn is_read(&self) -> bool {
+    pub(crate) fn is_read(&self) -> bool {
         self.log.lock().reader > 0
     }
 
     /// Whether somebody reads it now.
-    pub(super) fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.log.lock().is_open
     }
 
     /// Adds a message that must not be lost.
-    pub(super) fn push(&self, message: Bytes) {
+    pub(crate) fn push(&self, message: Bytes) {
         let mut log = self.log.lock();
         if log.end.is_none() {
             log.push(message);
@@ -128,19 +131,19 @@ impl EventStream {
     }
 
     /// Adds a message that the client can do without when it does not keep up.
-    pub(super) fn offer(&self, message: Bytes) {
+    pub(crate) fn offer(&self, message: Bytes) {
         if self.has_room() {
             self.push(message);
         }
     }
 
     /// Whether the client keeps up.
-    pub(super) fn has_room(&self) -> bool {
+    pub(crate) fn has_room(&self) -> bool {
         self.log.lock().has_room()
     }
 
     /// Nothing will follow but this.
-    pub(super) fn end(&self, last: Option<Bytes>, end: End) {
+    pub(crate) fn end(&self, last: Option<Bytes>, end: End) {
         let mut log = self.log.lock();
         if log.end.is_none() {
             if let Some(last) = last {
@@ -153,17 +156,17 @@ impl EventStream {
     }
 
     /// When it ended.
-    pub(super) fn ended(&self) -> Option<Instant> {
+    pub(crate) fn ended(&self) -> Option<Instant> {
         self.log.lock().end.map(|(_, when)| when)
     }
 
     /// The memory that its events take.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.log.lock().bytes
     }
 
     /// Waits for the end, and gives it with the last message.
-    pub(super) async fn outcome(&self) -> (End, Bytes) {
+    pub(crate) async fn outcome(&self) -> (End, Bytes) {
         loop {
             let changed = self.changed.notified();
             if let Some(outcome) = self.look_at_end() {
@@ -181,7 +184,7 @@ impl EventStream {
 
     /// Waits until there is something to tell. When that is all there will be, it is given: the whole stream, written
     /// out.
-    pub(super) async fn whole_or_begun(&self) -> Option<Bytes> {
+    pub(crate) async fn whole_or_begun(&self) -> Option<Bytes> {
         loop {
             let changed = self.changed.notified();
             {
@@ -197,13 +200,13 @@ impl EventStream {
     }
 
     /// Reads what no reader was given yet, and what follows.
-    pub(super) fn read(self: &Arc<Self>, held: impl Send + 'static) -> Body {
+    pub(crate) fn read(self: &Arc<Self>, held: impl Send + 'static) -> Body {
         let next = self.log.lock().delivered;
         self.read_from(next, held)
     }
 
     /// Reads what follows the event of that number, or nothing when that is no longer known.
-    pub(super) fn read_after(self: &Arc<Self>, number: u64, held: impl Send + 'static) -> Option<Body> {
+    pub(crate) fn read_after(self: &Arc<Self>, number: u64, held: impl Send + 'static) -> Option<Body> {
         let log = self.log.lock();
         let oldest = log.events.front().map_or(log.next, |event| event.number);
         let is_known = (oldest..=log.next).contains(&number.checked_add(1)?);
@@ -211,7 +214,17 @@ impl EventStream {
         is_known.then(|| self.read_from(number + 1, held))
     }
 
-    fn read_from(self: &Arc<Self>, next: u64, held: impl Send + 'static) -> Body {
+    /// The messages that no reader was given yet, and those that follow, as messages.
+    pub(crate) fn messages(self: &Arc<Self>, held: impl Send + 'static) -> BoxStream<'static, Message> {
+        let next = self.log.lock().delivered;
+        let reader = self.reader(next);
+        let messages = futures::stream::unfold((reader, held), async |(mut reader, held)| {
+            Some((reader.next_message().await?, (reader, held)))
+        });
+        messages.filter_map(|data| std::future::ready(Message::read(data).ok())).boxed()
+    }
+
+    fn reader(self: &Arc<Self>, next: u64) -> Reader {
         let mut log = self.log.lock();
         log.reader += 1;
         log.is_open = true;
@@ -219,14 +232,19 @@ impl EventStream {
         drop(log);
         // The reader before has to find out.
         self.changed.notify_waiters();
+        reader
+    }
+
+    fn read_from(self: &Arc<Self>, next: u64, held: impl Send + 'static) -> Body {
+        let reader = self.reader(next);
         Body::stream(futures::stream::unfold((reader, held), async |(mut reader, held)| {
             Some((Ok(reader.next().await?), (reader, held)))
         }))
     }
 
-    fn render(&self, event: &Event) -> Bytes {
-        let id = self.is_resumable.then(|| format!("{}-{}", self.name, event.number));
-        render_message(id.as_deref(), &event.data)
+    fn render(&self, number: u64, data: &[u8]) -> Bytes {
+        let id = self.is_resumable.then(|| format!("{}-{number}", self.name));
+        render_message(id.as_deref(), data)
     }
 }
 
@@ -236,7 +254,7 @@ fn render_message(id: Option<&str>, data: &[u8]) -> Bytes {
 }
 
 /// The stream and the number that an event id names.
-pub(super) fn parse_event_id(id: &str) -> Option<(u64, u64)> {
+pub(crate) fn parse_event_id(id: &str) -> Option<(u64, u64)> {
     let (stream, number) = id.split_once('-')?;
     Some((stream.parse().ok()?, number.parse().ok()?))
 }
@@ -254,12 +272,24 @@ impl Reader {
         loop {
             let changed = stream.changed.notified();
             match self.look() {
-                Look::Event(event) => return Some(event),
+                Look::Event(number, data) => return Some(stream.render(number, &data)),
                 Look::Over => return None,
                 Look::Later => {}
             }
             if tokio::time::timeout(limits::KEEP_ALIVE, changed).await.is_err() {
                 return Some(sse::comment("keep-alive").into());
+            }
+        }
+    }
+
+    async fn next_message(&mut self) -> Option<Bytes> {
+        let stream = Arc::clone(&self.stream);
+        loop {
+            let changed = stream.changed.notified();
+            match self.look() {
+                Look::Event(_, data) => return Some(data),
+                Look::Over => return None,
+                Look::Later => changed.await,
             }
         }
     }
@@ -275,11 +305,11 @@ impl Reader {
         let Some(event) = log.events.get(index) else {
             return if log.end.is_some() { Look::Over } else { Look::Later };
         };
-        let rendered = self.stream.render(event);
-        self.next = event.number + 1;
+        let (number, data) = (event.number, event.data.clone());
+        self.next = number + 1;
         log.delivered = log.delivered.max(self.next);
         log.trim();
-        Look::Event(rendered)
+        Look::Event(number, data)
     }
 }
 
@@ -293,7 +323,7 @@ impl Drop for Reader {
 }
 
 enum Look {
-    Event(Bytes),
+    Event(u64, Bytes),
     Later,
     Over,
 }

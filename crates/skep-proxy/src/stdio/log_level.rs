@@ -8,25 +8,37 @@ use parking_lot::Mutex;
 /// The levels, the most urgent first.
 const LEVELS: [&str; 8] = ["emergency", "alert", "critical", "error", "warning", "notice", "info", "debug"];
 
+/// Whether a message of one level is for somebody who wants them from another one on.
+pub(crate) fn is_at_least(level: &str, wanted: &str) -> bool {
+    let rank = |name: &str| LEVELS.iter().position(|known| *known == name);
+    // A level that nobody knows may be urgent.
+    rank(level).is_none_or(|level| rank(wanted).is_none_or(|wanted| level <= wanted))
+}
+
+/// Whether there is such a level.
+pub(crate) fn is_known(level: &str) -> bool {
+    LEVELS.contains(&level)
+}
+
 /// The level of each session that has set one.
 #[derive(Debug, Default)]
-pub(super) struct LogLevels(Mutex<HashMap<Arc<str>, usize>>);
+pub(crate) struct LogLevels(Mutex<HashMap<Arc<str>, usize>>);
 
 impl LogLevels {
     /// Sets the level of a session. When the server needs another one, that is it.
-    pub(super) fn set(&self, session: &Arc<str>, level: &str) -> Option<&'static str> {
+    pub(crate) fn set(&self, session: &Arc<str>, level: &str) -> Option<&'static str> {
         // One that nobody knows may want anything.
         let rank = LEVELS.iter().position(|known| *known == level).unwrap_or(LEVELS.len() - 1);
         self.change(|levels| levels.insert(Arc::clone(session), rank))
     }
 
     /// Forgets a session. When the server needs another level, that is it.
-    pub(super) fn forget(&self, session: &str) -> Option<&'static str> {
+    pub(crate) fn forget(&self, session: &str) -> Option<&'static str> {
         self.change(|levels| levels.remove(session))
     }
 
     /// The level that the server needs, if any session has set one.
-    pub(super) fn level(&self) -> Option<&'static str> {
+    pub(crate) fn level(&self) -> Option<&'static str> {
         Self::most(&self.0.lock())
     }
 
@@ -56,5 +68,11 @@ mod tests {
         assert_eq!(levels.forget("b"), Some("error"));
         assert_eq!(levels.forget("a"), None);
         assert_eq!(levels.level(), None);
+    }
+
+    #[test]
+    fn messages_are_for_those_who_want_that_much() {
+        assert!(is_at_least("error", "warning") && is_at_least("warning", "warning"));
+        assert!(!is_at_least("info", "warning") && is_at_least("whatever", "emergency"));
     }
 }

@@ -3,7 +3,10 @@
 //! A server on standard input and output sees no headers, so that nobody but the proxy can check them.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use futures::StreamExt as _;
+use futures::stream::BoxStream;
 use http::HeaderMap;
 use parking_lot::Mutex;
 use skep_mcp::catalog::{Catalog, CatalogKind};
@@ -15,11 +18,11 @@ const TOOLS: usize = 4096;
 
 /// The tools that repeat something.
 #[derive(Debug, Default)]
-pub(super) struct Mirrors(Mutex<HashMap<Box<str>, Vec<Mirror>>>);
+pub(crate) struct Mirrors(Mutex<HashMap<Box<str>, Vec<Mirror>>>);
 
 impl Mirrors {
     /// Learns from the answer to a request for the list of tools.
-    pub(super) fn learn(&self, answer: &Message) {
+    pub(crate) fn learn(&self, answer: &Message) {
         let Some(catalog) = answer.result().and_then(|result| Catalog::read(CatalogKind::Tools, result).ok()) else {
             return;
         };
@@ -34,8 +37,19 @@ impl Mirrors {
         }
     }
 
+    /// What the calls of a tool repeat.
+    pub(crate) fn of(&self, tool: &str) -> Vec<Mirror> {
+        self.0.lock().get(tool).cloned().unwrap_or_default()
+    }
+
+    /// Learns from the answer among these messages, and passes all on.
+    pub(crate) fn learning(self: &Arc<Self>, messages: BoxStream<'static, Message>) -> BoxStream<'static, Message> {
+        let mirrors = Arc::clone(self);
+        messages.inspect(move |message| mirrors.learn(message)).boxed()
+    }
+
     /// Checks that a call says in its headers what it says in its arguments.
-    pub(super) fn check(&self, headers: &HeaderMap, message: &Message) -> Result<(), Fault> {
+    pub(crate) fn check(&self, headers: &HeaderMap, message: &Message) -> Result<(), Fault> {
         if message.method() != method::TOOLS_CALL {
             return Ok(());
         }

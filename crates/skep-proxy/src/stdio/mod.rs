@@ -5,14 +5,16 @@
 
 mod bridge;
 mod calls;
-mod clients;
+pub(crate) mod clients;
 mod connect;
-mod events;
+pub(crate) mod events;
 mod handshake;
 mod incoming;
 mod link;
-mod log_level;
-mod mirrors;
+pub(crate) mod log_level;
+pub(crate) mod mirrors;
+mod other_era;
+mod process_line;
 mod requests;
 mod sse;
 mod streamable;

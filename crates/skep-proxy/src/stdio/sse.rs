@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::header::HOST;
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, StatusCode};
@@ -15,7 +16,8 @@ use super::clients::Client;
 use super::handshake;
 use crate::answer::{self, Answer};
 use crate::forwarded::Forwarded;
-use crate::{intake, sessions};
+use crate::intake;
+use crate::sessions::{self, Unavailable};
 
 /// Where the stream is.
 pub(crate) const STREAM: &str = "/sse";
@@ -85,6 +87,7 @@ impl Sse {
         };
         match message.kind() {
             Kind::Request => self.begin(client, message)?,
+            _ if let Some(client) = self.bridge.legacy_client(&client.id) => client.note(message),
             Kind::Notification => self.bridge.notified(Some(&client), &message),
             // The server asks clients nothing.
             Kind::Response => {}
@@ -112,21 +115,36 @@ impl Sse {
         }
         // These are rare. They end with the patience that we have for the server.
         tokio::spawn(async move {
+            if let Some(older) = bridge.legacy_client(&client.id) {
+                return older.answer_on(bridge.line(), message, client.background()).await;
+            }
             let answer = if message.method() == method::INITIALIZE {
-                bridge.handshake().agree(bridge.calls(), Some(&message)).await.map_or_else(
-                    |refusal| handshake::refusal(message.owned_id().as_ref(), &refusal).into(),
-                    |agreed| handshake::answer(&message, &agreed).0.into(),
-                )
+                initialize(&bridge, &client, &message).await
             } else {
                 bridge.ask(Some(&client), &message).await
             };
             client.background().push(answer);
+            if let Some(older) = bridge.legacy_client(&client.id) {
+                older.tell_changes(bridge.line()).await;
+            }
         });
         Ok(())
     }
 }
 
+async fn initialize(bridge: &Arc<Bridge>, client: &Arc<Client>, message: &Message) -> Bytes {
+    match bridge.handshake().agree(bridge.calls(), Some(message)).await {
+        Ok(agreed) => handshake::answer(message, &agreed).0.into(),
+        Err(refusal) => match bridge.open_legacy_client(message, &refusal, Some(client)).await {
+            Ok(Some((text, _))) => text,
+            // The store is not asked for a session that is held here.
+            Ok(None) | Err(Unavailable) => handshake::refusal(message.owned_id().as_ref(), &refusal).into(),
+        },
+    }
+}
+
 /// Ends a session with its stream.
+#[derive(Debug)]
 struct Gone {
     bridge: Arc<Bridge>,
     id: Arc<str>,

@@ -8,21 +8,17 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
 use skep_mcp::era::Era;
-use skep_mcp::fault::{
-    Fault, HEADER_MISMATCH, INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, MISSING_CAPABILITY, PARSE_ERROR,
-    UNSUPPORTED_REVISION,
-};
+use skep_mcp::fault::{Fault, INTERNAL_ERROR, INVALID_REQUEST};
 use skep_mcp::{Kind, Message, MetaKey, Payload, ReadError, header, method};
 
 use super::bridge::Bridge;
-use super::calls::Full;
+use super::calls::{Full, Ticket};
 use super::clients::Client;
-use super::events::{End, EventStream, parse_event_id};
-use super::handshake;
+use super::handshake::{self, Refusal};
 use crate::answer::{self, Answer};
-use crate::body::Body;
 use crate::intake::{self, Accepts};
-use crate::{limits, sessions};
+use crate::reply::{Reply, whole};
+use crate::sessions;
 
 /// The endpoint.
 #[derive(Debug, Clone)]
@@ -33,13 +29,6 @@ enum Named {
     Nothing,
     Unknown,
     Alive(Arc<Client>),
-}
-
-/// Where an answer goes.
-struct Reply {
-    accepts: Accepts,
-    era: Era,
-    client: Option<Arc<Client>>,
 }
 
 impl Streamable {
@@ -99,6 +88,9 @@ impl Streamable {
         }
         match message.kind() {
             Kind::Request if is_handshake => self.initialize(accepts, message).await,
+            _ if let Some(client) = client.as_ref().and_then(|client| self.0.legacy_client(&client.id)) => {
+                Ok(client.take(self.0.line(), accepts, message.clone()).await)
+            }
             Kind::Request => self.request(Reply { accepts, era, client }, message).await,
             Kind::Notification => {
                 self.notify(era, client.as_deref(), message);
@@ -110,14 +102,23 @@ impl Streamable {
     }
 
     async fn initialize(&self, accepts: Accepts, message: &Message) -> Result<Answer, Answer> {
-        let (text, client) = match self.0.handshake().agree(self.0.calls(), Some(message)).await {
+        let agreed = if self.0.eras().refuses_handshakes() {
+            Err(Refusal::Silence.into())
+        } else {
+            self.0.handshake().agree(self.0.calls(), Some(message)).await
+        };
+        let (text, client) = match agreed {
             Ok(agreed) => {
                 let (text, revision) = handshake::answer(message, &agreed);
-                (text, Some(self.0.open_session(revision, sessions::Kind::Streamable).await?))
+                let client = self.0.open_session(revision, sessions::Kind::Streamable).await?;
+                (Bytes::from(text), Some(client))
             }
-            Err(refusal) => (handshake::refusal(message.owned_id().as_ref(), &refusal), None),
+            Err(refusal) => match self.0.open_legacy_client(message, &refusal, None).await? {
+                Some((text, client)) => (text, Some(client)),
+                None => (handshake::refusal(message.owned_id().as_ref(), &refusal).into(), None),
+            },
         };
-        let mut answer = whole(accepts, text.into());
+        let mut answer = whole(accepts, text);
         if let Some(id) = client.and_then(|client| HeaderValue::from_str(&client.id).ok()) {
             answer.headers_mut().insert(header::SESSION_ID, id);
         }
@@ -133,44 +134,21 @@ impl Streamable {
     }
 
     async fn request(&self, reply: Reply, message: &Message) -> Result<Answer, Answer> {
+        if reply.era == Era::Modern
+            && let Some(answer) = self.0.serve_modern_client(reply.accepts, message).await?
+        {
+            return Ok(answer);
+        }
         if reply.era == Era::Legacy {
             self.0.require_handshake(message).await?;
             if let Some(text) = self.0.answer_locally(reply.client.as_deref(), message).await {
                 return Ok(whole(reply.accepts, text));
             }
         }
-        let stream = match &reply.client {
-            Some(client) => client.stream(),
-            None => EventStream::new(0, false),
-        };
+        let stream = reply.stream();
         let owner = reply.client.as_ref().map(|client| &client.id);
         let ticket = self.0.calls().begin(message, owner, &stream, true).map_err(|Full| full(&reply, message))?;
-        if !reply.accepts.events {
-            let (end, text) = stream.outcome().await;
-            return Ok(plain(reply.era, end, text));
-        }
-        let is_over = tokio::time::timeout(limits::HEAD_DELAY, stream.whole_or_begun()).await;
-        if let Ok(Some(events)) = is_over {
-            // A request that stands alone is answered with the status of its answer; a stream could not say it.
-            return Ok(match (reply.era, reply.accepts.json) {
-                (Era::Modern, true) => {
-                    let (end, text) = stream.outcome().await;
-                    plain(reply.era, end, text)
-                }
-                _ => answer::events(Body::Full(events)),
-            });
-        }
-        let Some(client) = reply.client else {
-            // When the client goes, the request goes with it.
-            return Ok(answer::events(stream.read(ticket)));
-        };
-        if client.revision.has_priming_events() {
-            stream.prime();
-        }
-        // The request goes on without the client, which may come back for the answer.
-        ticket.keep();
-        client.remember(&stream);
-        Ok(answer::events(stream.read(())))
+        Ok(reply.give(&stream, ticket, Ticket::keep).await)
     }
 
     async fn take_batch(
@@ -192,6 +170,9 @@ impl Streamable {
             return Err(invalid("a batch holds no handshake, and no requests that stand alone"));
         }
         self.require_ready()?;
+        if let Some(client) = client.as_ref().and_then(|client| self.0.legacy_client(&client.id)) {
+            return Ok(client.take_batch(&self.0.line(), messages).await);
+        }
         let answers = join_all(messages.iter().map(|message| self.take_member(client.as_ref(), message))).await;
         let answers: Vec<Bytes> = answers.into_iter().flatten().collect();
         if answers.is_empty() {
@@ -226,13 +207,10 @@ impl Streamable {
                 return Err(answer::text(StatusCode::BAD_REQUEST, told));
             }
         };
-        let Some(last) = headers.get(header::LAST_EVENT_ID) else {
-            return Ok(answer::events(client.background().read(())));
-        };
-        let known = last.to_str().ok().and_then(parse_event_id);
-        let missed = known.and_then(|(name, number)| client.find(name)?.read_after(number, ()));
-        // A client that is refused would ask again for ever; one that finds an empty stream knows that there is no more.
-        Ok(answer::events(missed.unwrap_or_default()))
+        if let Some(client) = self.0.legacy_client(&client.id) {
+            return Ok(client.listen(self.0.line(), headers).await);
+        }
+        Ok(answer::events(client.read(headers.get(header::LAST_EVENT_ID))))
     }
 
     async fn delete(&self, headers: &HeaderMap) -> Result<Answer, Answer> {
@@ -240,36 +218,6 @@ impl Streamable {
             .ok_or_else(|| answer::text(StatusCode::BAD_REQUEST, "Mcp-Session-Id header required for DELETE"))?;
         let was_there = self.0.close_session(id).await?;
         if was_there { Ok(answer::empty(StatusCode::NO_CONTENT)) } else { Err(answer::no_such_session(None)) }
-    }
-}
-
-/// An answer that is known already, in the form that the client prefers.
-fn whole(accepts: Accepts, text: Bytes) -> Answer {
-    if !accepts.events {
-        return answer::json(StatusCode::OK, text);
-    }
-    let frame = skep_mcp::sse::Frame { name: Some("message"), data: &text, ..Default::default() };
-    answer::events(Body::Full(frame.encode().into()))
-}
-
-/// An answer that is no stream.
-fn plain(era: Era, end: End, text: Bytes) -> Answer {
-    match end {
-        End::TimedOut => answer::text(StatusCode::GATEWAY_TIMEOUT, "Timeout waiting for response from container"),
-        End::Lost | End::Closed => answer::text(StatusCode::INTERNAL_SERVER_ERROR, "Failed to process request"),
-        End::Refused(code) if era == Era::Modern => answer::json(status(code), text),
-        End::Answered | End::Refused(_) => answer::json(StatusCode::OK, text),
-    }
-}
-
-/// The status of an error that the server answered a request with that stands alone.
-fn status(code: i64) -> StatusCode {
-    match code {
-        HEADER_MISMATCH | MISSING_CAPABILITY | UNSUPPORTED_REVISION | PARSE_ERROR | INVALID_REQUEST => {
-            StatusCode::BAD_REQUEST
-        }
-        METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
-        _ => StatusCode::OK,
     }
 }
 
@@ -290,7 +238,7 @@ mod tests {
     use crate::limits::Limits;
     use crate::readiness::{Readiness, State};
 
-    /// A bridge whose server answers everything at once.
+    /// A bridge whose server answers everything at once, and says of which era it is.
     fn answering() -> Arc<Bridge> {
         let bridge = Bridge::new(Limits::default(), Readiness::default());
         bridge.readiness().set(State::Ready);
@@ -298,7 +246,8 @@ mod tests {
         tokio::spawn(async move {
             while let Some(line) = asked.recv().await {
                 let message = Message::read(line).unwrap();
-                let answer = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, message.id().unwrap());
+                let result = r#"{"supportedVersions":["2026-07-28"]}"#;
+                let answer = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, message.id().unwrap());
                 server.receive(Line::Whole(answer.into()));
             }
         });

@@ -4,7 +4,6 @@ use bytes::Bytes;
 use futures::StreamExt as _;
 use http::Uri;
 use http_body_util::BodyExt as _;
-use hyper::body::Incoming;
 use skep_mcp::sse::{Event, Frame, Piece, Splitter};
 
 use crate::body::{Body, BodyError};
@@ -65,7 +64,7 @@ impl Rewrite {
     }
 
     /// A stream with the address changed and everything else as it comes.
-    pub(super) fn stream(self, body: Incoming) -> Body {
+    pub(super) fn stream(self, body: Body) -> Body {
         let start = (body, Splitter::new(LARGEST), self, false);
         let chunks = futures::stream::unfold(start, async |(mut body, mut splitter, rewrite, is_over)| {
             if is_over {
@@ -85,7 +84,7 @@ impl Rewrite {
                     }
                     Some((Ok(Bytes::from(changed)), (body, splitter, rewrite, false)))
                 }
-                Some(Err(error)) => Some((Err(BodyError::from(error)), (body, splitter, rewrite, true))),
+                Some(Err(error)) => Some((Err::<Bytes, BodyError>(error), (body, splitter, rewrite, true))),
                 None => {
                     let rest = std::mem::replace(&mut splitter, Splitter::new(0)).finish().unwrap_or_default();
                     Some((Ok(rest), (body, splitter, rewrite, true)))

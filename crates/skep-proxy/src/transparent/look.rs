@@ -22,6 +22,8 @@ pub(super) struct Known {
     pub(super) handshake: Option<Revision>,
     pub(super) session: Option<Arc<Session>>,
     pub(super) body: Bytes,
+    /// The message or the messages in it.
+    pub(super) payload: Option<Payload>,
 }
 
 impl Transparent {
@@ -34,13 +36,14 @@ impl Transparent {
         };
         let is_message = parts.method == Method::POST
             && (self.target.dialect == Dialect::Streamable || intake::require_json(&parts.headers).is_ok());
-        let mut known = Known { era: None, handshake: None, session, body: body.clone() };
+        let mut known = Known { era: None, handshake: None, session, body: body.clone(), payload: None };
         let mut id = None;
         if is_message {
             let revision = known.session.as_ref().map(|session| session.revision());
-            match Payload::read(body).map_err(|error| answer::unreadable(&error))? {
+            let payload = Payload::read(body).map_err(|error| answer::unreadable(&error))?;
+            match &payload {
                 Payload::Single(message) => {
-                    known.era = Some(self.classify(&message, &parts.headers, revision)?);
+                    known.era = Some(self.classify(message, &parts.headers, revision)?);
                     known.handshake = (message.method() == method::INITIALIZE)
                         .then(|| Revision::negotiate(&message.param_text(Param::ProtocolVersion).unwrap_or_default()));
                     id = message.owned_id();
@@ -56,6 +59,7 @@ impl Transparent {
                     known.era = Some(Era::Legacy);
                 }
             }
+            known.payload = Some(payload);
         }
         let needs_session = named.is_some() && known.handshake.is_none() && known.era != Some(Era::Modern);
         if needs_session && known.session.is_none() {

@@ -3,13 +3,14 @@
 //! What the proxy adds: it refuses what is no message, knows the sessions, makes the handshake again when the server was
 //! replaced, and names addresses as clients can reach them.
 
+mod bridged;
 mod endpoint;
 mod headers;
 mod look;
 mod monitor;
 mod recovery;
 mod target;
-mod upstream;
+pub(crate) mod upstream;
 
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ use skep_mcp::era::Era;
 use skep_mcp::{Revision, header};
 use tokio_util::sync::CancellationToken;
 
+use self::bridged::Bridging;
 use self::endpoint::Rewrite;
 use self::look::Known;
 pub use self::monitor::Probing;
@@ -70,6 +72,7 @@ pub struct Transparent {
     expected: CancellationToken,
     readiness: Readiness,
     limits: Limits,
+    bridging: Bridging,
 }
 
 impl Transparent {
@@ -90,6 +93,7 @@ impl Transparent {
             readiness: Readiness::default(),
             target,
             limits,
+            bridging: Bridging::new(true),
         })
     }
 
@@ -100,9 +104,11 @@ impl Transparent {
         self
     }
 
-    /// Says where sessions are kept.
+    /// Says where sessions are kept. Where others keep theirs too, other proxies serve the same clients, so that no call
+    /// can wait in this one for its client to come back.
     #[must_use]
     pub fn with_store(mut self, store: SessionStore) -> Self {
+        self.bridging = Bridging::new(matches!(store, SessionStore::Memory));
         self.sessions = Sessions::new(store, &self.limits);
         self
     }
@@ -149,7 +155,7 @@ impl Transparent {
         let sweeping = async {
             loop {
                 tokio::time::sleep(SWEEP.min(self.limits.session / 2)).await;
-                self.sessions.sweep();
+                self.sweep().await;
             }
         };
         match &self.probing {
@@ -195,7 +201,11 @@ impl Transparent {
             return Err(answer::not_ready(&reason));
         }
         let body = intake::body(body, &self.limits).await?;
-        let known = self.look(&parts, body).await?;
+        let mut known = self.look(&parts, body).await?;
+        if let Some(answer) = self.bridge(peer, &parts, &mut known).await? {
+            return Ok(answer);
+        }
+        let handshake = known.handshake.map(|_| parts.clone());
         let rewrite = self.rewrite(&parts.headers);
         let mut outgoing = self.outgoing(peer, parts, &known)?;
         if rewrite.is_some() {
@@ -203,11 +213,16 @@ impl Transparent {
             outgoing.headers.remove(ACCEPT_ENCODING);
         }
         let response = self.exchange(&outgoing, &known).await?;
-        if response.status() == StatusCode::OK {
+        let response = match &handshake {
+            Some(parts) => self.settle(peer, parts, &mut known, response).await?,
+            None => response.map(Body::Incoming),
+        };
+        let (head, body) = response.into_parts();
+        if head.status == StatusCode::OK {
             self.served.cancel();
         }
-        self.keep_session(&response, &outgoing, &known).await?;
-        Ok(hand_back(response, &known, rewrite))
+        self.keep_session(&head, &outgoing, &known).await?;
+        Ok(hand_back(head, body, &known, rewrite))
     }
 
     /// How addresses have to be changed for a client that says this about itself.
@@ -244,6 +259,9 @@ impl Transparent {
     async fn exchange(&self, outgoing: &Outgoing, known: &Known) -> Result<Response<Incoming>, Answer> {
         let unreachable = |_: Failed| answer::empty(StatusCode::BAD_GATEWAY);
         let first = self.upstream.send(outgoing).await;
+        if known.era == Some(Era::Modern) {
+            self.bridging.judge(first.as_ref().ok().map(Response::status));
+        }
         let session =
             known.session.as_ref().filter(|_| known.era != Some(Era::Modern) && outgoing.method != Method::DELETE);
         let is_replaced = match &first {
@@ -262,22 +280,22 @@ impl Transparent {
     /// Learns about sessions from what passes.
     async fn keep_session(
         &self,
-        response: &Response<Incoming>,
+        response: &http::response::Parts,
         outgoing: &Outgoing,
         known: &Known,
     ) -> Result<(), Unavailable> {
         if let Some(session) = &known.session
             && outgoing.method == Method::DELETE
-            && (response.status().is_success() || response.status() == StatusCode::NOT_FOUND)
+            && (response.status.is_success() || response.status == StatusCode::NOT_FOUND)
         {
             self.sessions.delete(&session.id).await?;
             return Ok(());
         }
-        let id = response.headers().get(header::SESSION_ID).and_then(|id| id.to_str().ok());
+        let id = response.headers.get(header::SESSION_ID).and_then(|id| id.to_str().ok());
         let is_new = known.session.is_none() || known.handshake.is_some();
-        if let Some(id) = id.filter(|_| response.status() == StatusCode::OK && is_new) {
+        if let Some(id) = id.filter(|_| response.status == StatusCode::OK && is_new) {
             let mut session = Session::new(id, Kind::Transparent, known.handshake.unwrap_or(Revision::ASSUMED));
-            session.metadata.insert(BACKEND_URL.to_owned(), peer_origin(&self.target, response));
+            session.metadata.insert(BACKEND_URL.to_owned(), peer_origin(&self.target, &response.extensions));
             if known.handshake.is_some() {
                 session.metadata.insert(INIT_BODY.to_owned(), String::from_utf8_lossy(&known.body).into_owned());
             }
@@ -289,8 +307,7 @@ impl Transparent {
 }
 
 /// The answer as the client gets it.
-fn hand_back(response: Response<Incoming>, known: &Known, rewrite: Option<Rewrite>) -> Answer {
-    let (mut parts, body) = response.into_parts();
+fn hand_back(mut parts: http::response::Parts, body: Body, known: &Known, rewrite: Option<Rewrite>) -> Answer {
     headers::strip(&mut parts.headers);
     parts.extensions.clear();
     parts.version = http::Version::HTTP_11;
@@ -309,7 +326,7 @@ fn hand_back(response: Response<Incoming>, known: &Known, rewrite: Option<Rewrit
             parts.headers.remove(http::header::CONTENT_LENGTH);
             Response::from_parts(parts, rewrite.stream(body))
         }
-        None => Response::from_parts(parts, Body::Incoming(body)),
+        None => Response::from_parts(parts, body),
     }
 }
 

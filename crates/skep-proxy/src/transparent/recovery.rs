@@ -74,7 +74,7 @@ impl Transparent {
             return None;
         }
         let session = response.headers().get(header::SESSION_ID)?.clone();
-        let origin = peer_origin(&self.target, &response);
+        let origin = peer_origin(&self.target, response.extensions());
         drop(response);
         headers.insert(header::SESSION_ID, session.clone());
         let initialized = format!(r#"{{"jsonrpc":"2.0","method":"{}"}}"#, method::INITIALIZED);

@@ -19,22 +19,22 @@ const REDIRECTS: usize = 10;
 
 /// Sends requests.
 #[derive(Debug, Clone)]
-pub(super) struct Upstream(Client<HttpsConnector<HttpConnector>, Full<Bytes>>);
+pub(crate) struct Upstream(Client<HttpsConnector<HttpConnector>, Full<Bytes>>);
 
 /// A request that can be sent more than once.
 #[derive(Debug, Clone)]
-pub(super) struct Outgoing {
-    pub(super) method: Method,
-    pub(super) uri: Uri,
-    pub(super) headers: HeaderMap,
-    pub(super) body: Bytes,
+pub(crate) struct Outgoing {
+    pub(crate) method: Method,
+    pub(crate) uri: Uri,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
 }
 
 /// Why a request got no answer.
 #[derive(Debug)]
-pub(super) struct Failed {
+pub(crate) struct Failed {
     /// Whether the server was not even reached, so that it cannot have done anything.
-    pub(super) is_unreached: bool,
+    pub(crate) is_unreached: bool,
 }
 
 impl From<Error> for Failed {
@@ -45,7 +45,7 @@ impl From<Error> for Failed {
 }
 
 impl Upstream {
-    pub(super) fn new(target: &Target, limits: &Limits) -> Result<Self, TlsError> {
+    pub(crate) fn new(target: &Target, limits: &Limits) -> Result<Self, TlsError> {
         let tls = tls::client(&target.authorities, target.scheme == http::uri::Scheme::HTTPS)?;
         let mut connector = HttpConnector::new();
         connector.enforce_http(false);
@@ -64,7 +64,7 @@ impl Upstream {
     }
 
     /// Sends a request, and again to where the server says.
-    pub(super) async fn send(&self, outgoing: &Outgoing) -> Result<Response<Incoming>, Failed> {
+    pub(crate) async fn send(&self, outgoing: &Outgoing) -> Result<Response<Incoming>, Failed> {
         let mut response = self.send_once(outgoing).await?;
         let mut moved = None;
         for _ in 0..REDIRECTS {
@@ -78,7 +78,7 @@ impl Upstream {
     }
 
     /// Sends a request.
-    pub(super) async fn send_once(&self, outgoing: &Outgoing) -> Result<Response<Incoming>, Failed> {
+    pub(crate) async fn send_once(&self, outgoing: &Outgoing) -> Result<Response<Incoming>, Failed> {
         let mut request = Request::new(Full::new(outgoing.body.clone()));
         *request.method_mut() = outgoing.method.clone();
         *request.uri_mut() = outgoing.uri.clone();
@@ -88,9 +88,9 @@ impl Upstream {
 }
 
 /// The address of the server that answered, if it can be dialled by that.
-pub(super) fn peer_origin(target: &Target, response: &Response<Incoming>) -> String {
+pub(crate) fn peer_origin(target: &Target, extensions: &http::Extensions) -> String {
     let is_plain = target.scheme == http::uri::Scheme::HTTP;
-    let info = response.extensions().get::<HttpInfo>().filter(|_| is_plain);
+    let info = extensions.get::<HttpInfo>().filter(|_| is_plain);
     info.map_or_else(|| target.origin(), |info| format!("http://{}", info.remote_addr()))
 }
 

@@ -4,6 +4,7 @@
 
 mod bridge;
 mod cors;
+mod eras;
 mod hostile;
 mod http;
 mod redis;

@@ -7,6 +7,7 @@ use skep_proxy::transparent::{Dialect, Target, Transparent};
 use skep_proxy::{Forwarded, Limits, Proxy, Redis, RedisSettings, SessionStore};
 
 use crate::bridge::server::{Setup, limits};
+use crate::eras::stands_alone;
 use crate::http::{PATIENCE, Request, call, initialize, request};
 use crate::transparent::server::{Before, Server, reply, with_sessions};
 
@@ -105,6 +106,72 @@ async fn a_session_of_the_bridge_is_known_to_the_bridge_beside_it() {
             server.agree().await;
             let message = server.expect("tools/call").await;
             server.answer(&message, &json!({"here": true})).await;
+        });
+    assert_eq!(answer.json().await["result"], json!({"here": true}));
+    assert_eq!(second.send(Request::new("DELETE", "/mcp").in_session(&session)).await.status, 204);
+    assert_eq!(first.send(Request::post(&call(2, "a")).in_session(&session)).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_session_before_a_server_without_any_is_known_to_every_proxy() {
+    let Some(mut redis) = RedisServer::start("a_session_before_a_server_without_any_is_known_to_every_proxy") else {
+        return;
+    };
+    let server = Server::start(stands_alone).await;
+    let (first, second) = (before(&redis, &server).await, before(&redis, &server).await);
+    let opened = first.send(Request::post(&initialize("2025-06-18"))).await;
+    let session = opened.header("mcp-session-id").unwrap().to_owned();
+    let list = |id| Request::post(&request(id, "tools/list", &json!({}))).plain().in_session(&session);
+    for proxy in [&second, &first] {
+        let answer = proxy.send(list(1)).await.json().await;
+        assert_eq!(
+            (&answer["result"]["tools"][0]["name"], answer["result"].get("resultType")),
+            (&json!("weigh"), None)
+        );
+    }
+    redis.kill();
+    for refused in
+        [list(2), Request::post(&initialize("2025-06-18")), Request::new("DELETE", "/mcp").in_session(&session)]
+    {
+        let mut refused = first.send(refused).await;
+        assert_eq!((refused.status, refused.text().await.trim_end()), (503, "session store unavailable"));
+    }
+    redis.resume().unwrap();
+    let again = async { while second.send(list(3)).await.status != 200 {} };
+    tokio::time::timeout(PATIENCE, again).await.unwrap();
+    let delete =
+        async { while second.send(Request::new("DELETE", "/mcp").in_session(&session)).await.status != 204 {} };
+    tokio::time::timeout(PATIENCE, delete).await.unwrap();
+    let gone = async { while first.send(list(4)).await.status != 404 {} };
+    tokio::time::timeout(PATIENCE, gone).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_session_before_a_process_without_any_is_known_to_the_bridge_beside_it() {
+    let Some(redis) = RedisServer::start("a_session_before_a_process_without_any_is_known_to_the_bridge_beside_it")
+    else {
+        return;
+    };
+    let mut first = Setup::new(limits(), store(&redis).await, Proxy::streamable).await;
+    let mut second = Setup::new(limits(), store(&redis).await, Proxy::streamable).await;
+    let mut server = first.server().await;
+    let (opened, ()) = tokio::join!(first.send(Request::post(&initialize("2025-06-18"))), async {
+        let handshake = server.expect("initialize").await;
+        let refusal = json!({"code": -32601, "message": "Method not found"});
+        server.write(&json!({"jsonrpc": "2.0", "id": handshake["id"], "error": refusal})).await;
+        // What it speaks, and what it can do.
+        for _ in 0..2 {
+            let question = server.expect("server/discover").await;
+            server.answer(&question, &json!({"supportedVersions": ["2026-07-28"], "capabilities": {}})).await;
+        }
+    });
+    let session = opened.header("mcp-session-id").unwrap().to_owned();
+    let mut server = second.server().await;
+    let (mut answer, ()) =
+        tokio::join!(second.send(Request::post(&call(1, "a")).plain().in_session(&session)), async {
+            let message = server.expect("tools/call").await;
+            assert_eq!(message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
+            server.answer(&message, &json!({"resultType": "complete", "here": true})).await;
         });
     assert_eq!(answer.json().await["result"], json!({"here": true}));
     assert_eq!(second.send(Request::new("DELETE", "/mcp").in_session(&session)).await.status, 204);

@@ -183,6 +183,9 @@ pub struct EchoArgs {
     /// The port to listen on: 8080 unless the environment says otherwise. 0 takes any that is free.
     #[arg(long, value_name = "PORT")]
     pub port: Option<u16>,
+    /// Speak this revision of the protocol only, as a server does that knows no other; all of them unless given.
+    #[arg(long, value_name = "REVISION", value_parser = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"])]
+    pub revision: Option<String>,
 }
 
 /// Transports of MCP.

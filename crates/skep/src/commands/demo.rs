@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{DemoArgs, DemoServer, DemoTransport, EchoArgs};
-use crate::demo::{self, HttpTransport};
+use crate::demo::{self, HttpTransport, Spoken};
 use crate::hint::Hinted;
 use crate::stop::Stop;
 
@@ -66,15 +66,16 @@ impl Settings {
 
 pub(super) fn run(args: DemoArgs) -> anyhow::Result<()> {
     let DemoServer::Echo(args) = args.server;
+    let spoken = Spoken::only(args.revision.as_deref());
     let settings = Settings::resolve(args, |name| env::var(name).ok())?;
     let runtime = Runtime::new()?;
-    let result = runtime.block_on(serve(settings));
+    let result = runtime.block_on(serve(settings, spoken));
     // A thread that waits for standard input would keep the process alive.
     runtime.shutdown_timeout(Duration::ZERO);
     result
 }
 
-async fn serve(settings: Settings) -> anyhow::Result<()> {
+async fn serve(settings: Settings, spoken: Spoken) -> anyhow::Result<()> {
     let stop = CancellationToken::new();
     let mut requests = Stop::new()?;
     let stopping = stop.clone();
@@ -85,7 +86,7 @@ async fn serve(settings: Settings) -> anyhow::Result<()> {
     match settings {
         Settings::Stdio => {
             eprintln!("serving MCP on standard input and output");
-            demo::serve_stdio(stop).await?;
+            demo::serve_stdio(spoken, stop).await?;
         }
         Settings::Http { transport, host, port } => {
             let listener = TcpListener::bind((host.as_str(), port)).await.map_err(|error| {
@@ -97,7 +98,7 @@ async fn serve(settings: Settings) -> anyhow::Result<()> {
                 HttpTransport::Sse => "sse",
             };
             eprintln!("serving http://{}/{path}", listener.local_addr()?);
-            demo::serve_http(transport, listener, stop).await?;
+            demo::serve_http(spoken, transport, listener, stop).await?;
         }
     }
     Ok(())
@@ -112,7 +113,7 @@ mod tests {
         port: Option<u16>,
         variables: &[(&str, &str)],
     ) -> anyhow::Result<Settings> {
-        let args = EchoArgs { transport, host: None, port };
+        let args = EchoArgs { transport, host: None, port, revision: None };
         Settings::resolve(args, |name| {
             variables.iter().find(|(variable, _)| *variable == name).map(|(_, value)| (*value).to_owned())
         })

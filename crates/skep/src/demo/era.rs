@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::log_level::LogLevel;
 use super::message::{Fault, HEADER_MISMATCH, Members, Request, UNSUPPORTED_REVISION};
-use super::revision::Revision;
+use super::revision::{Revision, Spoken};
 
 /// What the client says the revision of a request is.
 pub(crate) const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
@@ -46,12 +46,25 @@ pub(crate) enum Surroundings<'a> {
     Http { header: Option<&'a str>, session: Option<Revision> },
 }
 
-/// Decides by the first rule that matches.
-pub(crate) fn classify(request: &Request, surroundings: Surroundings<'_>) -> Result<Era, Fault> {
+/// Decides by the first rule that matches. A server of one era has not heard of the other.
+pub(crate) fn classify(request: &Request, surroundings: Surroundings<'_>, spoken: Spoken) -> Result<Era, Fault> {
+    if !spoken.has(Revision::July2026) {
+        return Ok(Era::Session);
+    }
+    match classify_any(request, surroundings, spoken)? {
+        Era::Session if spoken.newest_with_handshake().is_none() => {
+            let requested = request.params.get("protocolVersion").and_then(Value::as_str);
+            Err(unsupported(requested.unwrap_or_default(), spoken))
+        }
+        era => Ok(era),
+    }
+}
+
+fn classify_any(request: &Request, surroundings: Surroundings<'_>, spoken: Spoken) -> Result<Era, Fault> {
     let meta = request.meta();
     let version = meta.and_then(|meta| meta.get(VERSION_KEY)).and_then(Value::as_str);
     let Some(version) = version else {
-        return without_version(request, meta, surroundings);
+        return without_version(request, meta, surroundings, spoken);
     };
     if let Surroundings::Http { header, session } = surroundings {
         match header {
@@ -70,11 +83,16 @@ pub(crate) fn classify(request: &Request, surroundings: Surroundings<'_>) -> Res
     match Revision::parse(version) {
         Some(revision) if revision.is_stateless() => envelope(meta).map(Era::Stateless),
         Some(_) => Ok(Era::Session),
-        None => Err(unsupported(version)),
+        None => Err(unsupported(version, spoken)),
     }
 }
 
-fn without_version(request: &Request, meta: Option<&Members>, surroundings: Surroundings<'_>) -> Result<Era, Fault> {
+fn without_version(
+    request: &Request,
+    meta: Option<&Members>,
+    surroundings: Surroundings<'_>,
+    spoken: Spoken,
+) -> Result<Era, Fault> {
     let missing = || Fault::invalid_params(format!("_meta lacks {VERSION_KEY}"));
     let has_session = match surroundings {
         // The body of a handshake decides, whatever the header says.
@@ -83,7 +101,7 @@ fn without_version(request: &Request, meta: Option<&Members>, surroundings: Surr
             return match Revision::parse(header) {
                 Some(revision) if revision.is_stateless() => Err(missing()),
                 Some(_) => Ok(Era::Session),
-                None => Err(unsupported(header)),
+                None => Err(unsupported(header, spoken)),
             };
         }
         Surroundings::Http { session, .. } => session.is_some(),
@@ -108,8 +126,8 @@ fn envelope(meta: Option<&Members>) -> Result<Envelope, Fault> {
 }
 
 /// The refusal of a revision that the server does not speak.
-pub(crate) fn unsupported(requested: &str) -> Fault {
-    let supported = Revision::ALL.map(Revision::text);
+pub(crate) fn unsupported(requested: &str, spoken: Spoken) -> Fault {
+    let supported = spoken.names();
     Fault::new(UNSUPPORTED_REVISION, "Unsupported protocol version")
         .with_data(json!({"supported": supported, "requested": requested}))
 }
@@ -133,7 +151,7 @@ mod tests {
 
     /// `session`, `stateless`, or the code of the refusal.
     fn verdict(request: &Request, surroundings: Surroundings<'_>) -> String {
-        match classify(request, surroundings) {
+        match classify(request, surroundings, Spoken::default()) {
             Ok(Era::Session) => "session".into(),
             Ok(Era::Stateless(_)) => "stateless".into(),
             Err(fault) => fault.code.to_string(),
@@ -166,6 +184,16 @@ mod tests {
             let found = verdict(&request(method, version), Surroundings::Http { header, session });
             assert_eq!(found, expected, "{method} {version:?} {header:?} {session:?}");
         }
+    }
+
+    #[test]
+    fn a_server_of_one_era_has_not_heard_of_the_other() {
+        let http = |header| Surroundings::Http { header, session: None };
+        let old = Spoken::only(Some(OLD));
+        let asked = classify(&request("server/discover", Some(NEW)), http(Some(NEW)), old);
+        assert!(matches!(asked, Ok(Era::Session)));
+        let handshake = classify(&request("initialize", None), http(None), Spoken::only(Some(NEW)));
+        assert_eq!(handshake.map(|_| ()).unwrap_err().code, UNSUPPORTED_REVISION);
     }
 
     #[test]

@@ -75,7 +75,7 @@ pub(crate) async fn answer(call: &Call, request: &Request) -> Result<Value, Faul
                 _ => Err(Fault::method_not_found(method)),
             },
             None => match method {
-                "server/discover" => Ok(discover()),
+                "server/discover" => Ok(discover(call)),
                 "subscriptions/listen" => listen::listen(call, request).await,
                 _ => Err(Fault::method_not_found(method)),
             },
@@ -84,9 +84,9 @@ pub(crate) async fn answer(call: &Call, request: &Request) -> Result<Value, Faul
     Ok(if call.session().is_some() { result } else { complete(method, result) })
 }
 
-fn discover() -> Value {
+fn discover(call: &Call) -> Value {
     json!({
-        "supportedVersions": Revision::ALL.map(Revision::text),
+        "supportedVersions": call.demo.spoken.names(),
         "capabilities": capabilities(Revision::July2026),
         "instructions": INSTRUCTIONS,
     })

@@ -41,11 +41,13 @@ use tokio_util::sync::CancellationToken;
 
 use self::changes::Changes;
 pub use self::http::HttpTransport;
+pub use self::revision::Spoken;
 use self::seal::Seal;
 
 /// What all clients share.
 #[derive(Debug)]
 pub(crate) struct Demo {
+    spoken: Spoken,
     changes: Changes,
     seal: Seal,
     /// Whether the tool that comes and goes is there.
@@ -59,8 +61,9 @@ pub(crate) struct Demo {
 }
 
 impl Demo {
-    fn new(stop: CancellationToken) -> Arc<Self> {
+    fn new(spoken: Spoken, stop: CancellationToken) -> Arc<Self> {
         Arc::new(Self {
+            spoken,
             changes: Changes::default(),
             seal: Seal::new(),
             extra_tool: AtomicBool::default(),
@@ -89,8 +92,8 @@ impl Demo {
 }
 
 /// Serves the process's standard input and output until the input ends or `stop` is cancelled.
-pub async fn serve_stdio(stop: CancellationToken) -> io::Result<()> {
-    let demo = Demo::new(stop);
+pub async fn serve_stdio(spoken: Spoken, stop: CancellationToken) -> io::Result<()> {
+    let demo = Demo::new(spoken, stop);
     let input = File::from_std(io::stdin().as_fd().try_clone_to_owned()?.into());
     let output = File::from_std(io::stdout().as_fd().try_clone_to_owned()?.into());
     let result = stdio::serve(&demo, input, output).await;
@@ -99,8 +102,13 @@ pub async fn serve_stdio(stop: CancellationToken) -> io::Result<()> {
 }
 
 /// Serves HTTP until `stop` is cancelled.
-pub async fn serve_http(transport: HttpTransport, listener: TcpListener, stop: CancellationToken) -> io::Result<()> {
-    let demo = Demo::new(stop);
+pub async fn serve_http(
+    spoken: Spoken,
+    transport: HttpTransport,
+    listener: TcpListener,
+    stop: CancellationToken,
+) -> io::Result<()> {
+    let demo = Demo::new(spoken, stop);
     let result = http::serve(&demo, transport, listener).await;
     demo.finish().await;
     result

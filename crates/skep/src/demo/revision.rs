@@ -15,13 +15,35 @@ pub(crate) enum Revision {
     July2026,
 }
 
+/// The revisions that a server speaks: all, or one as if there were no other.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Spoken(Option<Revision>);
+
+impl Spoken {
+    /// Only the revision of that name, or all if there is none.
+    pub fn only(name: Option<&str>) -> Self {
+        Self(name.and_then(Revision::parse))
+    }
+
+    pub(crate) fn has(self, revision: Revision) -> bool {
+        self.0.is_none_or(|only| only == revision)
+    }
+
+    /// Newest first, as it is told to clients.
+    pub(crate) fn names(self) -> Vec<&'static str> {
+        Revision::ALL.into_iter().filter(|revision| self.has(*revision)).map(Revision::text).collect()
+    }
+
+    /// What a handshake ends in that asks for something else, if there are handshakes.
+    pub(crate) fn newest_with_handshake(self) -> Option<Revision> {
+        Revision::ALL.into_iter().find(|revision| !revision.is_stateless() && self.has(*revision))
+    }
+}
+
 impl Revision {
     /// Newest first, as it is told to clients.
     pub(crate) const ALL: [Self; 5] =
         [Self::July2026, Self::November2025, Self::June2025, Self::March2025, Self::November2024];
-
-    /// The newest revision that begins with a handshake: the answer to a handshake that asks for an unknown one.
-    pub(crate) const NEWEST_WITH_HANDSHAKE: Self = Self::November2025;
 
     pub(crate) fn text(self) -> &'static str {
         match self {

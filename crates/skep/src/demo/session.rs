@@ -11,7 +11,8 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::call::Call;
-use super::changes::Change;
+use super::changes::{Change, Listener};
+use super::era::unsupported;
 use super::events::EventStream;
 use super::log_level::LogLevel;
 use super::message::{self, Fault, INTERNAL_ERROR, INVALID_REQUEST, Members, Request};
@@ -63,7 +64,9 @@ impl Session {
             outbox,
             ended,
         });
-        demo.spawn(Arc::clone(&session).announce_changes());
+        // From now on, and not from when the task first runs.
+        let changes = demo.changes.listen();
+        demo.spawn(Arc::clone(&session).announce_changes(changes));
         session
     }
 
@@ -82,8 +85,9 @@ impl Session {
             return Err(Fault::invalid_params("protocolVersion is missing"));
         };
         let revision = Revision::parse(requested)
-            .filter(|revision| !revision.is_stateless())
-            .unwrap_or(Revision::NEWEST_WITH_HANDSHAKE);
+            .filter(|revision| !revision.is_stateless() && self.demo.spoken.has(*revision))
+            .or(self.demo.spoken.newest_with_handshake())
+            .ok_or_else(|| unsupported(requested, self.demo.spoken))?;
         let capabilities = params.get("capabilities").and_then(Value::as_object).cloned().unwrap_or_default();
         self.agreed
             .set(Agreed { revision, capabilities })
@@ -219,8 +223,7 @@ impl Session {
         self.used.lock().elapsed()
     }
 
-    async fn announce_changes(self: Arc<Self>) {
-        let mut changes = self.demo.changes.listen();
+    async fn announce_changes(self: Arc<Self>, mut changes: Listener) {
         loop {
             let change = tokio::select! {
                 change = changes.next() => change,

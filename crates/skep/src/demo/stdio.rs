@@ -135,7 +135,7 @@ impl Client {
             Message::Response { id, outcome } => self.session.answered(&id, outcome),
             Message::Request(request) => {
                 let initialized = self.session.revision().is_some();
-                let era = classify(&request, Surroundings::Stdio { initialized })?;
+                let era = classify(&request, Surroundings::Stdio { initialized }, self.demo.spoken)?;
                 let (demo, session, outbox) = (Arc::clone(&self.demo), Arc::clone(&self.session), self.outbox.clone());
                 self.tasks.spawn(async move {
                     if let Some(answer) = answer(&demo, &session, &request, era, &outbox).await {

@@ -5,10 +5,13 @@
 mod conformance;
 mod http;
 mod http_rules;
+mod matrix;
 mod npm;
 #[path = "../once/mod.rs"]
 mod once;
+mod parked;
 mod peer;
+mod peers;
 mod process;
 mod proxied;
 mod revisions;

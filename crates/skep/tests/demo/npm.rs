@@ -11,6 +11,14 @@ use crate::once;
 /// Exactly what is installed. The suite and the newest revision need a newer Node than most machines have.
 const PACKAGES: [&str; 3] =
     ["@modelcontextprotocol/conformance@0.2.0-alpha.12", "@modelcontextprotocol/sdk@1.32.2", "node@22.23.3"];
+/// The second SDK, which speaks the revision whose requests stand alone.
+const SECOND: [&str; 5] = [
+    "@modelcontextprotocol/client@2.4.0",
+    "@modelcontextprotocol/server@2.4.0",
+    "@modelcontextprotocol/node@2.1.2",
+    "node@22.23.3",
+    "zod@4.6.7",
+];
 
 /// A folder with the packages.
 pub(crate) struct Packages(PathBuf);
@@ -19,7 +27,17 @@ impl Packages {
     /// The packages, or nothing when this machine cannot have them; then the test is recorded as skipped.
     pub(crate) fn get(test: &str) -> Option<Self> {
         static INSTALLED: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-        match INSTALLED.get_or_init(install) {
+        Self::installed(test, INSTALLED.get_or_init(|| install(&PACKAGES)))
+    }
+
+    /// The second SDK.
+    pub(crate) fn second(test: &str) -> Option<Self> {
+        static INSTALLED: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+        Self::installed(test, INSTALLED.get_or_init(|| install(&SECOND)))
+    }
+
+    fn installed(test: &str, installed: &Result<PathBuf, String>) -> Option<Self> {
+        match installed {
             Ok(folder) => Some(Self(folder.clone())),
             Err(reason) => {
                 skip(test, reason);
@@ -41,10 +59,10 @@ impl Packages {
     }
 }
 
-fn install() -> Result<PathBuf, String> {
-    once::install("npm", &PACKAGES.join("+").replace('/', "-"), |folder| {
+fn install(packages: &[&str]) -> Result<PathBuf, String> {
+    once::install("npm", &packages.join("+").replace('/', "-"), |folder| {
         let mut npm = Command::new("npm");
-        npm.args(["install", "--no-audit", "--no-fund", "--fetch-retries=1", "--prefix"]).arg(folder).args(PACKAGES);
+        npm.args(["install", "--no-audit", "--no-fund", "--fetch-retries=1", "--prefix"]).arg(folder).args(packages);
         npm
     })
 }

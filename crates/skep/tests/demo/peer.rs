@@ -12,7 +12,11 @@ pub(crate) const STATELESS: &str = "2026-07-28";
 
 /// The client.
 pub(crate) struct Peer {
+    /// The revision that it speaks.
     pub(crate) revision: &'static str,
+    /// The revision that the server speaks behind a proxy. Without one it is the same.
+    pub(crate) server: &'static str,
+    pub(crate) is_proxied: bool,
     wire: Wire,
     next: u64,
     /// Messages that came when something else was waited for.
@@ -23,8 +27,19 @@ pub(crate) struct Peer {
 
 enum Wire {
     Stdio { child: Child, input: ChildStdin, output: BufReader<ChildStdout> },
-    Sse { server: Server, endpoint: String, stream: Response },
-    Streamable { server: Server, session: Option<String>, background: Option<Response> },
+    Sse { address: String, server: Option<Server>, endpoint: String, stream: Response },
+    Streamable { address: String, server: Option<Server>, session: Option<String>, background: Option<Response> },
+}
+
+impl Wire {
+    fn sse(address: &str, server: Option<Server>) -> Self {
+        let mut stream = Request::new("GET", "/sse").header("Accept", "text/event-stream").send(address);
+        let event = stream.event().unwrap();
+        assert_eq!(event.name, "endpoint");
+        let endpoint = event.data.unwrap();
+        let endpoint = endpoint.strip_prefix(&format!("http://{address}")).unwrap_or(&endpoint).to_owned();
+        Self::Sse { address: address.to_owned(), server, endpoint, stream }
+    }
 }
 
 impl Drop for Wire {
@@ -47,15 +62,31 @@ impl Peer {
             }
             "sse" => {
                 let server = Server::start(transport);
-                let mut stream =
-                    Request::new("GET", "/sse").header("Accept", "text/event-stream").send(&server.address);
-                let event = stream.event().unwrap();
-                assert_eq!(event.name, "endpoint");
-                Wire::Sse { endpoint: event.data.unwrap(), server, stream }
+                Wire::sse(&server.address.clone(), Some(server))
             }
-            _ => Wire::Streamable { server: Server::start(transport), session: None, background: None },
+            _ => {
+                let server = Server::start(transport);
+                let address = server.address.clone();
+                Wire::Streamable { address, server: Some(server), session: None, background: None }
+            }
         };
-        let mut peer = Self { revision, wire, next: 1, seen: Vec::new(), meta: json!({}) };
+        Self::open(wire, revision, revision)
+    }
+
+    /// Connects to a proxy whose server speaks a single revision.
+    pub(crate) fn through(address: &str, revision: &'static str, server: &'static str) -> Self {
+        let address = address.to_owned();
+        Self::open(Wire::Streamable { address, server: None, session: None, background: None }, revision, server)
+    }
+
+    /// The same over HTTP+SSE.
+    pub(crate) fn through_sse(address: &str, revision: &'static str, server: &'static str) -> Self {
+        Self::open(Wire::sse(address, None), revision, server)
+    }
+
+    fn open(wire: Wire, revision: &'static str, server: &'static str) -> Self {
+        let is_proxied = matches!(wire, Wire::Streamable { server: None, .. } | Wire::Sse { server: None, .. });
+        let mut peer = Self { revision, server, is_proxied, wire, next: 1, seen: Vec::new(), meta: json!({}) };
         let capabilities = json!({"sampling": {}, "elicitation": {}, "roots": {}});
         if revision == STATELESS {
             peer.meta = json!({
@@ -66,10 +97,17 @@ impl Peer {
             let client = json!({"name": "test", "version": "1"});
             let params = json!({"protocolVersion": revision, "capabilities": capabilities, "clientInfo": client});
             let result = peer.result("initialize", &params);
-            assert_eq!(result["protocolVersion"], revision);
+            // A server of sessions answers with the one revision that it speaks.
+            peer.revision = if server == STATELESS { revision } else { server };
+            assert_eq!(result["protocolVersion"], peer.revision, "{revision} asked of {server}");
             peer.notify("notifications/initialized", &json!({}));
         }
         peer
+    }
+
+    /// The older one of the two revisions, which says what both sides can do.
+    pub(crate) fn oldest(&self) -> &'static str {
+        self.revision.min(self.server)
     }
 
     pub(crate) fn is_stateless(&self) -> bool {
@@ -86,7 +124,7 @@ impl Peer {
                 return result;
             }
             if result["resultType"] == "complete" {
-                assert_eq!(result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "skep-demo-echo");
+                assert!(result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"].is_string(), "{result}");
                 return result;
             }
             assert_eq!(result["resultType"], "input_required");
@@ -145,10 +183,10 @@ impl Peer {
 
     /// Waits for a notification that belongs to no request.
     pub(crate) fn wait_for(&mut self, method: &str) -> Value {
-        if let Wire::Streamable { server, session: Some(session), background } = &mut self.wire {
+        if let Wire::Streamable { address, session: Some(session), background, .. } = &mut self.wire {
             let stream = background.get_or_insert_with(|| {
                 let get = Request::new("GET", "/mcp").header("Accept", "text/event-stream");
-                get.header("Mcp-Session-Id", session).send(&server.address)
+                get.header("Mcp-Session-Id", session).send(address)
             });
             return loop {
                 let message = stream.message().unwrap();
@@ -172,10 +210,11 @@ impl Peer {
                 terminate(child);
                 child.wait().unwrap().success()
             }
-            Wire::Sse { server, .. } | Wire::Streamable { server, .. } => {
+            Wire::Sse { server: Some(server), .. } | Wire::Streamable { server: Some(server), .. } => {
                 server.stop();
                 true
             }
+            Wire::Sse { server: None, .. } | Wire::Streamable { server: None, .. } => true,
         }
     }
 
@@ -195,13 +234,13 @@ impl Peer {
                 writeln!(input, "{message}").unwrap();
                 None
             }
-            Wire::Sse { server, endpoint, .. } => {
+            Wire::Sse { address, endpoint, .. } => {
                 let post = Request::new("POST", endpoint).header("Content-Type", "application/json");
-                let response = post.body(&message.to_string()).send(&server.address);
+                let response = post.body(&message.to_string()).send(address);
                 assert!(matches!(response.status, 202 | 400), "{}", response.status);
                 (response.status == 400).then_some(response)
             }
-            Wire::Streamable { server, session, .. } => {
+            Wire::Streamable { address, session, .. } => {
                 let mut post = Request::post(message);
                 if is_stateless {
                     post = stateless_headers(post, message, STATELESS);
@@ -211,7 +250,7 @@ impl Peer {
                         post = post.header("MCP-Protocol-Version", self.revision);
                     }
                 }
-                let response = post.send(&server.address);
+                let response = post.send(address);
                 if let Some(id) = response.header("mcp-session-id") {
                     *session = Some(id.to_owned());
                 }

@@ -23,12 +23,31 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(transport: &str) -> Self {
-        let mut child = command(transport).spawn().unwrap();
+        Self::run(command(transport))
+    }
+
+    /// One that speaks a single revision.
+    pub(crate) fn of_revision(transport: &str, revision: &str) -> Self {
+        let mut command = command(transport);
+        command.args(["--revision", revision]);
+        Self::run(command)
+    }
+
+    fn run(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.trim().strip_prefix("serving http://").and_then(|rest| rest.split('/').next());
         let address = address.unwrap_or_else(|| panic!("unexpected first line: {line}")).to_owned();
         Self { child, address }
+    }
+
+    /// A server of somebody else, which prints its port.
+    pub(crate) fn foreign(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        Self { child, address: format!("127.0.0.1:{}", line.trim()) }
     }
 
     /// Asks the server to stop, and tells how long that took.

@@ -12,19 +12,20 @@ use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
 use crate::conformance::{REFERENCE, run, scenario};
+use crate::http::Request;
 use crate::npm::Packages;
 use crate::process::Server;
 use crate::sdk_client;
 
 /// A proxy in this process.
-struct Proxied {
-    address: String,
+pub(crate) struct Proxied {
+    pub(crate) address: String,
     stop: CancellationToken,
     _runtime: Runtime,
 }
 
 impl Proxied {
-    fn start(make: impl FnOnce(&Readiness) -> (Proxy, Option<Arc<Bridge>>)) -> Self {
+    fn start(server: &[&str], make: impl FnOnce(&Readiness) -> (Proxy, Option<Arc<Bridge>>)) -> Self {
         let runtime = Runtime::new().unwrap();
         let stop = CancellationToken::new();
         let readiness = Readiness::default();
@@ -33,7 +34,7 @@ impl Proxied {
         let address = listener.local_addr().unwrap().to_string();
         runtime.spawn(proxy.serve(listener, stop.clone()));
         if let Some(bridge) = bridge {
-            let arguments = ["demo", "echo", "--transport", "stdio"].map(Into::into).to_vec();
+            let arguments = ["demo", "echo", "--transport", "stdio"].iter().chain(server).map(Into::into).collect();
             let program = cargo_bin!("skep").as_os_str().to_owned();
             runtime.spawn(bridge.run(ChildProcess { program, arguments, ..Default::default() }, stop.clone()));
             runtime.block_on(readiness.ready());
@@ -42,24 +43,40 @@ impl Proxied {
     }
 
     /// Streamable HTTP before a server that speaks it.
-    fn transparent(dialect: Dialect, server: &Server, is_remote: bool) -> Self {
+    pub(crate) fn transparent(dialect: Dialect, server: &Server, is_remote: bool) -> Self {
         let address = format!("http://{}", server.address);
         let target = if is_remote {
             Target::remote(dialect, &format!("{address}/mcp"))
         } else {
             Target::local(dialect, &address)
         };
-        Self::start(|_| {
+        let proxied = Self::start(&[], |_| {
             let transparent = Transparent::new(target.unwrap(), Limits::default(), Forwarded::default()).unwrap();
             (Proxy::transparent(transparent), None)
-        })
+        });
+        // It is ready when it does not say otherwise.
+        while Request::new("OPTIONS", "/ready").send(&proxied.address).status == 503 {}
+        proxied
     }
 
     /// Streamable HTTP before a server on standard input and output.
     fn bridge() -> Self {
-        Self::start(|readiness| {
+        Self::bridge_to(&[])
+    }
+
+    /// The same with more arguments for the server.
+    pub(crate) fn bridge_to(server: &[&str]) -> Self {
+        Self::start(server, |readiness| {
             let bridge = Bridge::new(Limits::default(), readiness.clone());
             (Proxy::streamable(Arc::clone(&bridge)), Some(bridge))
+        })
+    }
+
+    /// HTTP+SSE before a server on standard input and output.
+    pub(crate) fn sse_to(server: &[&str]) -> Self {
+        Self::start(server, |readiness| {
+            let bridge = Bridge::new(Limits::default(), readiness.clone());
+            (Proxy::sse(Arc::clone(&bridge), Forwarded::default()), Some(bridge))
         })
     }
 }
@@ -92,7 +109,7 @@ fn the_public_suite_finds_in_the_bridge_only_what_clients_cannot_share() {
     };
     for (requirements, _) in REFERENCE {
         let proxied = Proxied::bridge();
-        let expected = expected_failures(requirements);
+        let expected = expected_failures(include_str!("bridge_expected_failures.txt"), requirements);
         let (passed, failed) = run(&packages, requirements, &proxied.address, &expected);
         println!("figure: {requirements} through the bridge: {passed} passed, {} failed", failed.len());
         let found: BTreeSet<&str> = failed.iter().map(|failed| scenario(failed)).collect();
@@ -100,9 +117,24 @@ fn the_public_suite_finds_in_the_bridge_only_what_clients_cannot_share() {
     }
 }
 
-/// The scenarios that a bridge to one process cannot pass, each with its reason.
-fn expected_failures(requirements: &str) -> BTreeSet<&'static str> {
-    let lines = include_str!("bridge_expected_failures.txt").lines();
+#[test]
+fn the_public_suite_finds_in_a_server_of_the_other_era_only_what_has_no_counterpart() {
+    let test = "the_public_suite_finds_in_a_server_of_the_other_era_only_what_has_no_counterpart";
+    let Some(packages) = Packages::get(test) else { return };
+    for (requirements, revision) in [("2025-11-25", "2026-07-28"), ("2026-07-28", "2025-11-25")] {
+        let server = Server::of_revision("streamable-http", revision);
+        let proxied = Proxied::transparent(Dialect::Streamable, &server, false);
+        let expected = expected_failures(include_str!("era_expected_failures.txt"), requirements);
+        let (passed, failed) = run(&packages, requirements, &proxied.address, &expected);
+        println!("figure: {requirements} before a server of {revision}: {passed} passed, {} failed", failed.len());
+        let found: BTreeSet<&str> = failed.iter().map(|failed| scenario(failed)).collect();
+        assert_eq!(found, expected, "{requirements}: {failed:#?}");
+    }
+}
+
+/// The scenarios that cannot be passed, each with its reason.
+fn expected_failures(list: &'static str, requirements: &str) -> BTreeSet<&'static str> {
+    let lines = list.lines();
     let lines = lines.filter(|line| !line.starts_with('#') && !line.is_empty());
     lines.filter_map(|line| line.split_once(": ")?.0.strip_prefix(requirements)).map(str::trim).collect()
 }

@@ -1,5 +1,7 @@
 //! A client that somebody else wrote: the TypeScript SDK.
 
+use std::process::Command;
+
 use serde_json::{Value, json};
 use snapbox::cmd::cargo_bin;
 
@@ -25,10 +27,20 @@ pub(crate) fn expected() -> Value {
 }
 
 pub(crate) fn run(packages: &Packages, arguments: &[&str]) -> Value {
+    printed(client(packages, arguments))
+}
+
+/// The client.
+pub(crate) fn client(packages: &Packages, arguments: &[&str]) -> Command {
     let mut node = packages.node();
     node.args(["--input-type=module", "--eval", include_str!("sdk_client.mjs"), "--"]).args(arguments);
-    let output = node.output().unwrap();
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    node
+}
+
+/// What a client printed.
+pub(crate) fn printed(mut command: Command) -> Value {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
 }
 

@@ -26,6 +26,7 @@ async fn trap_13_a_cancelled_request_is_named_as_the_server_knows_it() {
 async fn a_client_that_goes_away_calls_its_modern_request_off() {
     let mut setup = Setup::streamable().await;
     let (mut server, _) = setup.begin().await;
+    setup.speak_modern(&mut server).await;
     let stream = setup.send(modern(1, "tools/call", json!({"name": "slow"}))).await;
     let message = server.expect("tools/call").await;
     drop(stream);

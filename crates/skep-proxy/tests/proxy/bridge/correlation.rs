@@ -34,6 +34,7 @@ async fn trap_1_a_hundred_requests_with_one_id_never_mix() {
 async fn trap_2_a_modern_request_does_not_touch_the_session_it_names() {
     let mut setup = Setup::streamable().await;
     let (mut server, session) = setup.begin().await;
+    setup.speak_modern(&mut server).await;
     let post = modern(5, "tools/call", json!({"name": "a"})).in_session(&session);
     let (mut answer, ()) = tokio::join!(setup.send(post), async {
         let message = server.expect("tools/call").await;

@@ -134,6 +134,7 @@ async fn trap_28_requests_that_are_classified_wrongly_never_reach_the_server() {
     );
     nothing_has_reached(&setup, &mut server).await;
     // What the server itself refuses keeps the status of its kind.
+    setup.speak_modern(&mut server).await;
     let (refused, ()) = tokio::join!(setup.send(modern(6, "future/thing", json!({}))), async {
         let message = server.expect("future/thing").await;
         let error = json!({"code": -32601, "message": "no"});
@@ -170,6 +171,7 @@ async fn trap_27_whoever_is_slow_to_ask_is_cut_off_and_whoever_listens_is_not() 
 async fn arguments_that_headers_repeat_are_checked_because_the_server_cannot() {
     let mut setup = Setup::streamable().await;
     let (mut server, _) = setup.begin().await;
+    setup.speak_modern(&mut server).await;
     let schema = json!({"type": "object", "properties": {"yard": {"type": "string", "x-mcp-header": "Yard"}}});
     let (_, ()) = tokio::join!(setup.send(modern(1, "tools/list", json!({}))), async {
         let message = server.expect("tools/list").await;

@@ -146,6 +146,7 @@ async fn trap_9_questions_of_the_server_reach_no_client_and_are_refused_at_once(
 async fn listeners_of_the_stateless_revision_are_told_under_their_own_id() {
     let mut setup = Setup::streamable().await;
     let (mut server, _) = setup.begin().await;
+    setup.speak_modern(&mut server).await;
     let key = "io.modelcontextprotocol/subscriptionId";
     let mut stream = setup.send(modern("mine", "subscriptions/listen", json!({"notifications": {}}))).await;
     let asked = server.expect("subscriptions/listen").await;

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::http::{PATIENCE, Request, Response, initialize};
+use crate::http::{PATIENCE, Request, Response, initialize, modern};
 
 /// The server's end of one connection.
 pub(crate) struct Server {
@@ -150,6 +150,18 @@ impl Setup {
         let response = self.send(Request::post(&initialize(version))).await;
         assert_eq!(response.status, 200);
         response.header("mcp-session-id").unwrap().to_owned()
+    }
+
+    /// Lets the proxy find out that the server answers requests that stand alone.
+    pub(crate) async fn speak_modern(&self, server: &mut Server) {
+        let (answer, ()) = tokio::join!(self.send(modern(0, "server/discover", json!({}))), async {
+            // The first one is the proxy's own question.
+            for _ in 0..2 {
+                let question = server.expect("server/discover").await;
+                server.answer(&question, &json!({"supportedVersions": ["2026-07-28", "2025-11-25"]})).await;
+            }
+        });
+        assert_eq!(answer.status, 200);
     }
 
     /// The server after the handshake, and a session.

@@ -75,7 +75,18 @@ async fn trap_34_redirects_are_followed_within_the_same_server() {
 
 #[tokio::test]
 async fn what_is_no_message_or_disagrees_with_its_headers_never_reaches_the_server() {
-    let server = Server::start(|_| ok()).await;
+    let server = Server::start(|seen| {
+        if seen.json()["method"] != "server/discover" {
+            return ok();
+        }
+        let result = json!({"supportedVersions": ["2026-07-28"]});
+        reply(
+            200,
+            &[("content-type", "application/json")],
+            json!({"jsonrpc": "2.0", "id": seen.json()["id"], "result": result}).to_string(),
+        )
+    })
+    .await;
     let before = Before::local(Dialect::Streamable, &server.address).await;
     server.seen();
     let raw = |body: &str| Request::post(&json!(null)).body(body.to_owned());
@@ -114,8 +125,9 @@ async fn what_is_no_message_or_disagrees_with_its_headers_never_reaches_the_serv
     assert_eq!((seen.target.as_str(), seen.header("authorization")), ("/", None), "it is asked in our own words");
     assert_eq!(before.send(modern(1, "tools/call", json!({"name": "a"})).in_session("unknown")).await.status, 200);
     let seen = server.seen();
-    assert_eq!(seen.len(), 1, "a good request is made once");
-    assert_eq!(seen[0].header("mcp-session-id"), None);
+    assert_eq!(seen.len(), 2, "a good request is made once, after the server said what it speaks");
+    assert_eq!(seen[0].json()["method"], "server/discover");
+    assert_eq!(seen[1].header("mcp-session-id"), None);
 }
 
 #[tokio::test]

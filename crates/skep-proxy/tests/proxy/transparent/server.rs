@@ -164,6 +164,12 @@ impl Before {
         Self { address, stop, serving }
     }
 
+    /// Stops the proxy, and waits until it has.
+    pub(crate) async fn stop(&mut self) {
+        self.stop.cancel();
+        (&mut self.serving).await.unwrap().unwrap();
+    }
+
     pub(crate) async fn send(&self, request: Request) -> crate::http::Response {
         request.send(&self.address).await
     }
@@ -188,7 +194,7 @@ pub(crate) fn with_sessions(letter: &'static str) -> impl Fn(&Seen) -> Reply + S
         if message["method"] == "initialize" {
             let session = format!("{letter}-{}", sessions.len());
             sessions.push(session.clone());
-            let result = json!({"jsonrpc": "2.0", "id": message["id"], "result": {"protocolVersion": "2025-11-25"}});
+            let result = json!({"jsonrpc": "2.0", "id": message["id"], "result": {"protocolVersion": message["params"]["protocolVersion"]}});
             return reply(200, &[json[0], ("mcp-session-id", &session)], result.to_string());
         }
         let session = seen.header("mcp-session-id").unwrap_or_default();

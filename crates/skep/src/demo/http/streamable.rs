@@ -72,7 +72,7 @@ async fn take_request(
     let header = headers::single(headers, VERSION).map_err(refused)?;
     let known = headers.get(SESSION).and_then(|id| server.sessions.get(id.to_str().ok()?));
     let surroundings = Surroundings::Http { header, session: known.and_then(|session| session.revision()) };
-    match classify(&request, surroundings).map_err(refused)? {
+    match classify(&request, surroundings, server.demo.spoken).map_err(refused)? {
         Era::Stateless(envelope) => stateless::answer(&server.demo, permit, headers, request, envelope).await,
         Era::Session if request.method == "initialize" => Ok(initialize(server, &request)),
         Era::Session => {

@@ -1,0 +1,236 @@
+//! A server that is reached by streamable HTTP.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use http::header::{
+    ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE,
+};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri};
+use hyper::body::Incoming;
+use skep_mcp::{Message, Param, Revision, header, method};
+
+use super::line::{Line, Lost, Replies};
+use super::reading::{Expected, Reading};
+use crate::answer;
+use crate::stdio::mirrors::Mirrors;
+use crate::transparent::upstream::{Outgoing, Upstream};
+
+/// What is said in headers about the message, which is not the client's to say.
+const OURS: [http::HeaderName; 10] = [
+    header::PROTOCOL_VERSION,
+    header::SESSION_ID,
+    header::LAST_EVENT_ID,
+    header::METHOD,
+    header::NAME,
+    ACCEPT,
+    ACCEPT_ENCODING,
+    CONTENT_ENCODING,
+    CONTENT_LENGTH,
+    CONTENT_TYPE,
+];
+
+/// How often it is looked whether a stream is free that only one may have, and how long is waited in between.
+const FREE_ATTEMPTS: u32 = 20;
+const FREE_PAUSE: Duration = Duration::from_millis(50);
+
+/// A server, and as whom it is talked to.
+#[derive(Debug, Clone)]
+pub(crate) struct HttpLine {
+    upstream: Upstream,
+    uri: Uri,
+    /// What the client says about itself, its credentials above all.
+    headers: HeaderMap,
+    speaks: Speaks,
+    /// So many bytes one message of the server may have.
+    largest: usize,
+    /// Ids are ours, and no two requests have the same.
+    next: Arc<AtomicU64>,
+}
+
+/// By which rules the server is talked to.
+#[derive(Debug, Clone)]
+enum Speaks {
+    /// Every request stands alone.
+    Modern(Arc<Mirrors>),
+    /// Within a session, if the server gave one, and in its revision once that is known.
+    Legacy { session: Option<HeaderValue>, revision: Option<Revision> },
+}
+
+impl HttpLine {
+    /// A line to a server whose requests stand alone.
+    pub(crate) fn modern(
+        upstream: Upstream,
+        uri: Uri,
+        headers: HeaderMap,
+        largest: usize,
+        mirrors: Arc<Mirrors>,
+    ) -> Self {
+        let mut line = Self { upstream, uri, headers, speaks: Speaks::Modern(mirrors), largest, next: Arc::default() };
+        for name in OURS {
+            line.headers.remove(name);
+        }
+        line
+    }
+
+    /// The same line to a server of sessions, before there is one.
+    pub(crate) fn legacy(&self) -> Self {
+        Self { speaks: Speaks::Legacy { session: None, revision: None }, ..self.clone() }
+    }
+
+    /// The same line within a session.
+    pub(crate) fn within(&self, session: Option<HeaderValue>, revision: Revision) -> Self {
+        Self { speaks: Speaks::Legacy { session, revision: Some(revision) }, ..self.clone() }
+    }
+
+    /// The headers by which a server may tell one client from another.
+    pub(crate) fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+
+    /// Sends a handshake. Gives the session that the server opened with its answer.
+    pub(super) async fn shake_hands(&self, request: &Message) -> Result<(Option<HeaderValue>, Replies), Lost> {
+        let response = self.post(request.text().clone(), Some(request)).await?;
+        let session = response.headers().get(header::SESSION_ID).cloned();
+        Ok((session, self.replies(response, request, None)))
+    }
+
+    /// Ends the session, if there is one. What the server says to that does not matter.
+    pub(super) async fn end(&self) {
+        if let Speaks::Legacy { session: Some(_), .. } = self.speaks {
+            let _ = self.upstream.send_once(&self.outgoing(Method::DELETE, Bytes::new(), None)).await;
+        }
+    }
+
+    /// The stream from after an event on, or the one for what belongs to no request.
+    pub(super) async fn get(&self, after: Option<&str>) -> Option<Response<Incoming>> {
+        let mut outgoing = self.outgoing(Method::GET, Bytes::new(), None);
+        outgoing.headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        if let Some(after) = after {
+            outgoing.headers.insert(header::LAST_EVENT_ID, HeaderValue::from_str(after).ok()?);
+        }
+        for _ in 0..FREE_ATTEMPTS {
+            let response = self.upstream.send_once(&outgoing).await.ok()?;
+            if response.status() != StatusCode::CONFLICT {
+                let is_stream = response.status() == StatusCode::OK && super::reading::is_stream(response.headers());
+                return is_stream.then_some(response);
+            }
+            // The server has not noticed yet that the one who had the stream before is gone.
+            tokio::time::sleep(FREE_PAUSE).await;
+        }
+        None
+    }
+
+    fn outgoing(&self, method: Method, body: Bytes, message: Option<&Message>) -> Outgoing {
+        let mut headers = self.headers.clone();
+        if method == Method::POST {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        }
+        let mut say = |name: http::HeaderName, value: &str| {
+            if let Ok(value) = HeaderValue::from_str(value) {
+                headers.insert(name, value);
+            }
+        };
+        match &self.speaks {
+            Speaks::Legacy { session, revision } => {
+                // The revisions before do not know the header.
+                if let Some(revision) = revision.filter(|revision| *revision >= Revision::June2025) {
+                    say(header::PROTOCOL_VERSION, revision.text());
+                }
+                if let Some(session) = session {
+                    headers.insert(header::SESSION_ID, session.clone());
+                }
+            }
+            Speaks::Modern(mirrors) => {
+                say(header::PROTOCOL_VERSION, Revision::July2026.text());
+                if let Some(message) = message {
+                    say(header::METHOD, message.method());
+                    let subject = method::subject(message.method()).and_then(|subject| message.param_text(subject));
+                    if let Some(subject) = subject {
+                        say(header::NAME, &header::encode(&subject));
+                    }
+                    headers.extend(mirrors.headers(message));
+                }
+            }
+        }
+        Outgoing { method, uri: self.uri.clone(), headers, body }
+    }
+
+    /// Sends a message, and gives a response that is one of the protocol.
+    async fn post(&self, body: Bytes, message: Option<&Message>) -> Result<Response<Incoming>, Lost> {
+        let outgoing = self.outgoing(Method::POST, body, message);
+        let response = self.upstream.send(&outgoing).await.map_err(|_| Lost::Unreached)?;
+        let status = response.status();
+        let has_session = matches!(self.speaks, Speaks::Legacy { session: Some(_), .. });
+        if has_session && status == StatusCode::NOT_FOUND {
+            return Err(Lost::NoSession);
+        }
+        let is_told = status.is_success() || super::reading::is_json(response.headers());
+        let is_challenge = matches!(status.as_u16(), 401 | 403 | 407);
+        if is_challenge || status.is_server_error() || !is_told {
+            return Err(Lost::Refused(Box::new(refusal(&response))));
+        }
+        Ok(response)
+    }
+
+    fn replies(&self, response: Response<Incoming>, request: &Message, number: Option<u64>) -> Replies {
+        Reading::new(self.clone(), response, Expected::new(request, number), self.largest).replies()
+    }
+
+    /// Whether a stream that breaks can be read on, and a request is called off by telling so.
+    pub(super) fn has_sessions(&self) -> bool {
+        matches!(self.speaks, Speaks::Legacy { .. })
+    }
+}
+
+pub(crate) use super::reading::is_json;
+
+/// What of a response that is none of the protocol matters to a client.
+fn refusal(response: &Response<Incoming>) -> answer::Answer {
+    let mut told = answer::text(response.status(), "the MCP server refuses the request");
+    for name in [WWW_AUTHENTICATE, RETRY_AFTER] {
+        for value in response.headers().get_all(&name) {
+            told.headers_mut().append(&name, value.clone());
+        }
+    }
+    told
+}
+
+impl Line for HttpLine {
+    fn ask<'a>(&'a self, request: &'a Message) -> BoxFuture<'a, Result<Replies, Lost>> {
+        Box::pin(async {
+            let number = self.next.fetch_add(1, Ordering::Relaxed) + 1;
+            let response = self.post(request.renumbered(number), Some(request)).await?;
+            let replies = self.replies(response, request, Some(number));
+            let Speaks::Modern(mirrors) = &self.speaks else { return Ok(replies) };
+            Ok(if request.method() == method::TOOLS_LIST { mirrors.learning(replies) } else { replies })
+        })
+    }
+
+    fn tell(&self, message: Bytes) -> BoxFuture<'_, bool> {
+        Box::pin(async { self.post(message, None).await.is_ok() })
+    }
+
+    fn overhear(&self) -> BoxFuture<'_, Option<Replies>> {
+        Box::pin(async {
+            let response = self.get(None).await?;
+            Some(Reading::new(self.clone(), response, Expected::Anything, self.largest).replies())
+        })
+    }
+}
+
+impl Mirrors {
+    /// The headers that a call has to have.
+    fn headers(&self, message: &Message) -> HeaderMap {
+        if message.method() != method::TOOLS_CALL {
+            return HeaderMap::new();
+        }
+        let name = message.param_text(Param::Name).unwrap_or_default();
+        let arguments = message.param(Param::Arguments).unwrap_or("{}");
+        self.of(&name).iter().filter_map(|mirror| mirror.header_of(arguments)).collect()
+    }
+}

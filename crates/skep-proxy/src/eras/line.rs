@@ -1,0 +1,153 @@
+//! The way to a server, whatever it is made of.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use http::StatusCode;
+use serde_json::Value;
+use skep_mcp::fault::{Fault, INTERNAL_ERROR};
+use skep_mcp::{Id, Message, json};
+
+use super::pool::Lease;
+use crate::answer::{self, Answer};
+
+/// What is said for a request. The last message is its answer, and there always is one. Whoever drops it before calls
+/// the request off.
+pub(crate) type Replies = BoxStream<'static, Message>;
+
+/// A way on which messages are exchanged.
+pub(crate) trait Line: Send + Sync + 'static {
+    /// Sends a request. Ids and progress tokens on the way are the line's own affair: what comes back carries those of
+    /// the request.
+    fn ask<'a>(&'a self, request: &'a Message) -> BoxFuture<'a, Result<Replies, Lost>>;
+
+    /// Sends a message that has no answer, and tells whether it was taken.
+    fn tell(&self, message: Bytes) -> BoxFuture<'_, bool>;
+
+    /// What the server says that belongs to no request, if it says such things here.
+    fn overhear(&self) -> BoxFuture<'_, Option<Replies>>;
+}
+
+/// Why nothing is said for a request.
+#[derive(Debug)]
+pub(crate) enum Lost {
+    /// The server has no such session, so that it cannot have done anything.
+    NoSession,
+    /// The server, or something before it, answered in a way that has no words of the protocol.
+    Refused(Box<Answer>),
+    /// The server cannot be reached.
+    Unreached,
+    /// The server took too long.
+    TimedOut,
+}
+
+impl Lost {
+    /// What a client is told.
+    pub(crate) fn answer(self) -> Answer {
+        match self {
+            Self::Refused(answer) => *answer,
+            Self::NoSession => answer::text(StatusCode::BAD_GATEWAY, "the MCP server keeps losing its sessions"),
+            Self::Unreached => answer::empty(StatusCode::BAD_GATEWAY),
+            Self::TimedOut => answer::text(StatusCode::GATEWAY_TIMEOUT, "the MCP server does not answer"),
+        }
+    }
+
+    /// What a client is told that has a stream already.
+    pub(crate) fn fault(&self) -> Fault {
+        let told = match self {
+            Self::Refused(answer) => format!("the MCP server refuses the request with status {}", answer.status()),
+            Self::NoSession => "the MCP server keeps losing its sessions".to_owned(),
+            Self::Unreached => "the MCP server cannot be reached".to_owned(),
+            Self::TimedOut => "the MCP server does not answer".to_owned(),
+        };
+        Fault::new(INTERNAL_ERROR, told)
+    }
+}
+
+/// How a session may be used by others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sharing {
+    /// At the same time.
+    Shared,
+    /// Afterwards.
+    Alone,
+    /// Never.
+    OnlyOnce,
+}
+
+/// A server of sessions, for one client that has none.
+pub(crate) trait Hosts: Send + Sync + 'static {
+    /// A session for a client with these capabilities.
+    fn seat<'a>(&'a self, capabilities: &'a str, sharing: Sharing) -> BoxFuture<'a, Result<Seat, NoSession>>;
+
+    /// Whether a session can be for one client alone, so that what the server asks and logs there is for that one.
+    fn has_own_sessions(&self) -> bool;
+}
+
+/// A session while it is used.
+pub(crate) struct Seat {
+    pub(crate) line: Arc<dyn Line>,
+    /// What the server answered to the handshake: its result.
+    pub(crate) agreed: Arc<str>,
+    /// What returns the session, where there is more than one.
+    pub(crate) held: Option<Lease>,
+}
+
+impl fmt::Debug for Seat {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Seat").field("held", &self.held).finish_non_exhaustive()
+    }
+}
+
+/// Why there is no session.
+#[derive(Debug)]
+pub(crate) enum NoSession {
+    /// There are too many already.
+    Full,
+    /// The server could not be asked.
+    Lost(Lost),
+    /// The server did not agree: its error, or what is wrong with its answer.
+    Refused(String),
+}
+
+impl NoSession {
+    /// What a client is told.
+    pub(crate) fn answer(self, id: Option<&Id>) -> Answer {
+        match self {
+            Self::Full => answer::not_ready("too many sessions at the MCP server are in use"),
+            Self::Lost(lost) => lost.answer(),
+            Self::Refused(told) => {
+                let fault = Fault::new(INTERNAL_ERROR, format!("no handshake with the MCP server: {told}"));
+                answer::fault(StatusCode::BAD_GATEWAY, &fault, id)
+            }
+        }
+    }
+}
+
+/// A request of our own.
+pub(crate) fn request(method: &str, params: &Value) -> Message {
+    let text = format!(r#"{{"jsonrpc":"2.0","id":0,"method":{},"params":{params}}}"#, json::quote(method));
+    match Message::read(text.into()) {
+        Ok(message) => message,
+        // It has all that a message needs, and serde_json writes nothing else than JSON.
+        Err(error) => unreachable!("our own request is a message: {error}"),
+    }
+}
+
+/// A notification of our own.
+pub(crate) fn notification(method: &str, params: &Value) -> Bytes {
+    format!(r#"{{"jsonrpc":"2.0","method":{},"params":{params}}}"#, json::quote(method)).into()
+}
+
+/// An answer with a result, as text.
+pub(crate) fn result(id: &str, result: &str) -> Bytes {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#).into()
+}
+
+/// An answer with an error, as text.
+pub(crate) fn error(id: &str, error: &str) -> Bytes {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#).into()
+}

@@ -1,0 +1,138 @@
+//! A client that listens for changes by a request, before a server that tells them to sessions.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use futures::StreamExt as _;
+use serde_json::{Map, Value, json};
+use skep_mcp::era::Era;
+use skep_mcp::fault::{Fault, INVALID_PARAMS, METHOD_NOT_FOUND};
+use skep_mcp::{Kind, Message, MetaKey, Param, json, method};
+
+use super::line::{self, Replies, Seat, Sharing};
+use super::modern_client::{ModernClient, Running, id};
+use crate::answer::{self, Answer};
+use crate::intake::Accepts;
+use crate::reply::Reply;
+use crate::stdio::events::{End, EventStream};
+
+/// Resources that one listener may watch.
+const RESOURCES: usize = 256;
+/// What a listener may want, by the capability that promises it and the notification that tells it.
+const LISTS: [(&str, &str, &str); 3] = [
+    ("toolsListChanged", "tools", "notifications/tools/list_changed"),
+    ("promptsListChanged", "prompts", "notifications/prompts/list_changed"),
+    ("resourcesListChanged", "resources", "notifications/resources/list_changed"),
+];
+
+/// What a listener is told.
+#[derive(Debug, Default)]
+struct Filter {
+    lists: Vec<(&'static str, &'static str)>,
+    resources: HashSet<String>,
+}
+
+impl Filter {
+    /// As much of what a client wants as the server tells its sessions.
+    async fn agree(wanted: &Map<String, Value>, seat: &Seat) -> Self {
+        let promised: Value = serde_json::from_str(&seat.agreed).unwrap_or_default();
+        let promised = |capability: &str, what: &str| promised["capabilities"][capability][what] == true;
+        let lists = LISTS.iter().filter(|(name, capability, _)| {
+            wanted.get(*name).and_then(Value::as_bool) == Some(true) && promised(capability, "listChanged")
+        });
+        let mut filter =
+            Self { lists: lists.map(|(name, _, told)| (*name, *told)).collect(), resources: HashSet::new() };
+        let uris = wanted.get("resourceSubscriptions").and_then(Value::as_array).into_iter().flatten();
+        for uri in uris.filter_map(Value::as_str).filter(|_| promised("resources", "subscribe")).take(RESOURCES) {
+            let Ok(mut replies) = seat.line.ask(&line::request(method::SUBSCRIBE, &json!({"uri": uri}))).await else {
+                continue;
+            };
+            while let Some(message) = replies.next().await {
+                if message.result().is_some() {
+                    filter.resources.insert(uri.to_owned());
+                }
+            }
+        }
+        filter
+    }
+
+    fn honoured(&self) -> Value {
+        let mut honoured: Map<String, Value> =
+            self.lists.iter().map(|(name, _)| ((*name).to_owned(), json!(true))).collect();
+        if !self.resources.is_empty() {
+            honoured.insert("resourceSubscriptions".to_owned(), json!(self.resources));
+        }
+        honoured.into()
+    }
+
+    fn wants(&self, message: &Message) -> bool {
+        match message.method() {
+            method::RESOURCE_UPDATED => {
+                message.param_text(Param::Uri).is_some_and(|uri| self.resources.contains(&*uri))
+            }
+            name => self.lists.iter().any(|(_, told)| *told == name),
+        }
+    }
+}
+
+/// Answers a request to listen with a stream that stays open.
+pub(super) async fn serve(client: &ModernClient, accepts: Accepts, request: &Message) -> Result<Answer, Answer> {
+    let text = request.as_str();
+    let wanted = json::find(text, &["params", "notifications"]).ok().flatten();
+    let wanted = wanted.and_then(|place| serde_json::from_str::<Map<String, Value>>(place.of(text)).ok());
+    let Some(wanted) = wanted else {
+        let fault = Fault::new(INVALID_PARAMS, "notifications must be an object");
+        return Err(answer::fault(http::StatusCode::OK, &fault, request.owned_id().as_ref()));
+    };
+    // Its subscriptions are of no use to the next one.
+    let seat = client.seat("{}", Sharing::OnlyOnce, request).await?;
+    let stream = EventStream::new(0, false);
+    let task = tell(seat, wanted, request.clone(), Arc::clone(&stream));
+    let running = Running(tokio::spawn(task));
+    Ok(Reply { accepts, era: Era::Modern, client: None }.give(&stream, running, drop).await)
+}
+
+async fn tell(seat: Seat, wanted: Map<String, Value>, request: Message, stream: Arc<EventStream>) {
+    // From before the acknowledgement on, so that nothing falls between the two.
+    let overheard = seat.line.overhear().await;
+    let filter = if overheard.is_some() { Filter::agree(&wanted, &seat).await } else { Filter::default() };
+    let tag = format!("{{{}:{}}}", json::quote(MetaKey::SubscriptionId.name()), id(&request));
+    let acknowledged = format!(
+        r#"{{"jsonrpc":"2.0","method":"{}","params":{{"notifications":{},"_meta":{tag}}}}}"#,
+        method::ACKNOWLEDGED,
+        filter.honoured()
+    );
+    stream.push(acknowledged.into());
+    match overheard {
+        Some(overheard) => relay(&seat, overheard, &filter, id(&request), &stream).await,
+        // There is nothing to tell, but the client may wait for it as long as it likes.
+        None => std::future::pending().await,
+    }
+    let result = format!(r#"{{"resultType":"complete","_meta":{tag}}}"#);
+    stream.end(Some(line::result(id(&request), &result)), End::Answered);
+}
+
+/// Hands changes on until the server ends its stream.
+async fn relay(seat: &Seat, mut overheard: Replies, filter: &Filter, listener: &str, stream: &Arc<EventStream>) {
+    while let Some(message) = overheard.next().await {
+        match message.kind() {
+            Kind::Notification if filter.wants(&message) => {
+                let path = ["params", "_meta", MetaKey::SubscriptionId.name()];
+                if let Ok(tagged) = json::set(message.as_str(), &path, listener) {
+                    stream.offer(tagged.into());
+                }
+            }
+            Kind::Request => {
+                let answer = match (message.method(), message.owned_id()) {
+                    (method::PING, Some(asked)) => line::result(asked.as_json(), "{}"),
+                    (name, asked) => {
+                        let told = format!("{name} belongs to no request, so that nobody can be asked");
+                        Fault::new(METHOD_NOT_FOUND, told).answer(asked.as_ref()).into()
+                    }
+                };
+                seat.line.tell(answer).await;
+            }
+            Kind::Notification | Kind::Response => {}
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Messages out of the body of a response, however the server wrote them.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures::StreamExt as _;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, Response};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use serde_json::json;
+use skep_mcp::fault::{Fault, INTERNAL_ERROR};
+use skep_mcp::sse::{Event, Piece, Splitter};
+use skep_mcp::{Id, Kind, Message, MetaKey, Param, Payload, json, method};
+
+use super::http::HttpLine;
+use super::line::{self, Line as _, Replies};
+
+/// How often a stream that broke is taken up again.
+const RESUMPTIONS: u32 = 3;
+/// How long to wait before that, unless the server says.
+const RETRY: Duration = Duration::from_secs(1);
+const LONGEST_RETRY: Duration = Duration::from_secs(30);
+
+/// What the messages are for.
+#[derive(Debug)]
+pub(super) enum Expected {
+    /// A request, by what its client knows it by.
+    Answer { id: Id, token: Option<Box<str>>, number: Option<u64> },
+    /// Nothing in particular.
+    Anything,
+}
+
+impl Expected {
+    /// What is expected after a request that was sent under this number.
+    pub(super) fn new(request: &Message, number: Option<u64>) -> Self {
+        let id = request.owned_id().unwrap_or_else(|| Id::from(0));
+        Self::Answer { id, token: request.meta(MetaKey::ProgressToken).map(Into::into), number }
+    }
+}
+
+/// A response while it is read.
+#[derive(Debug)]
+pub(super) struct Reading {
+    line: HttpLine,
+    body: Incoming,
+    form: Form,
+    ready: VecDeque<Message>,
+    expected: Expected,
+    largest: usize,
+    last_event: Option<String>,
+    retry: Duration,
+    resumptions: u32,
+    is_over: bool,
+}
+
+#[derive(Debug)]
+enum Form {
+    Events(Splitter),
+    /// One message, or several with line ends between them.
+    Json(BytesMut),
+}
+
+impl Reading {
+    pub(super) fn new(line: HttpLine, response: Response<Incoming>, expected: Expected, largest: usize) -> Self {
+        let form = if is_stream(response.headers()) {
+            Form::Events(Splitter::new(largest))
+        } else {
+            Form::Json(BytesMut::new())
+        };
+        Self {
+            line,
+            body: response.into_body(),
+            form,
+            ready: VecDeque::new(),
+            expected,
+            largest,
+            last_event: None,
+            retry: RETRY,
+            resumptions: 0,
+            is_over: false,
+        }
+    }
+
+    pub(super) fn replies(self) -> Replies {
+        let messages = futures::stream::unfold(self, async |mut reading| Some((reading.next().await?, reading)));
+        messages.boxed()
+    }
+
+    async fn next(&mut self) -> Option<Message> {
+        loop {
+            if self.is_over {
+                return None;
+            }
+            while let Some(message) = self.ready.pop_front() {
+                if let Some(message) = self.take(&message) {
+                    return Some(message);
+                }
+            }
+            let Some(Ok(frame)) = self.body.frame().await else {
+                self.finish();
+                if self.ready.is_empty() && !self.resume().await {
+                    return self.lose();
+                }
+                continue;
+            };
+            if !self.add(&frame.into_data().unwrap_or_default()) {
+                return self.lose();
+            }
+        }
+    }
+
+    /// Takes what has arrived, and tells whether it is not too much.
+    fn add(&mut self, data: &[u8]) -> bool {
+        match &mut self.form {
+            Form::Json(text) => {
+                text.extend_from_slice(data);
+                // A message that is followed by others ends with its line.
+                if text.ends_with(b"\n")
+                    && let Some(messages) = read(text)
+                {
+                    text.clear();
+                    self.ready.extend(messages);
+                }
+                matches!(&self.form, Form::Json(text) if text.len() <= self.largest)
+            }
+            Form::Events(splitter) => {
+                splitter.push(data);
+                while let Some(piece) = splitter.next_piece() {
+                    let Piece::Event(event) = piece else { return false };
+                    let event = Event::read(&event);
+                    if let Some(id) = event.id {
+                        self.last_event = String::from_utf8(id.to_vec()).ok();
+                    }
+                    if let Some(retry) = event.retry {
+                        self.retry = Duration::from_millis(retry).min(LONGEST_RETRY);
+                    }
+                    if let Some(data) = event.data.as_deref().filter(|data| event.is_message() && !data.is_empty()) {
+                        self.ready.extend(read(data).unwrap_or_default());
+                    }
+                }
+                true
+            }
+        }
+    }
+
+    /// Takes what is left when the body ends.
+    fn finish(&mut self) {
+        if let Form::Json(text) = &mut self.form {
+            let text = std::mem::take(text);
+            let id = if let Expected::Answer { id, .. } = &self.expected { id.as_json() } else { "0" };
+            let messages = read(&text).or_else(|| lines(&text)).or_else(|| error_without_id(&text, id));
+            self.ready.extend(messages.unwrap_or_default());
+        }
+    }
+
+    /// Takes a stream up again after its last event, where the server keeps it.
+    async fn resume(&mut self) -> bool {
+        let Some(after) = self.last_event.clone().filter(|_| self.line.has_sessions()) else { return false };
+        if let Expected::Anything = self.expected {
+            return false;
+        }
+        while self.resumptions < RESUMPTIONS {
+            self.resumptions += 1;
+            tokio::time::sleep(self.retry).await;
+            if let Some(response) = self.line.get(Some(&after)).await {
+                self.form = Form::Events(Splitter::new(self.largest));
+                self.body = response.into_body();
+                return true;
+            }
+        }
+        false
+    }
+
+    /// A message with the client's own id or token again. One that is for nobody is dropped.
+    fn take(&mut self, message: &Message) -> Option<Message> {
+        let Expected::Answer { id, token, .. } = &self.expected else { return Some(message.clone()) };
+        match message.kind() {
+            Kind::Response => {
+                self.is_over = true;
+                // What an exchange is answered with is its answer, whatever some servers call it.
+                restored(message, message.id_span().map(|place| (place, id.as_json())))
+            }
+            Kind::Notification if message.method() == method::PROGRESS => {
+                let place = message.param_span(Param::ProgressToken)?;
+                restored(message, Some((place, token.as_deref()?)))
+            }
+            Kind::Notification | Kind::Request => Some(message.clone()),
+        }
+    }
+
+    /// The end of an exchange without an answer.
+    fn lose(&mut self) -> Option<Message> {
+        self.is_over = true;
+        let Expected::Answer { id, .. } = &self.expected else { return None };
+        let told = "the connection to the MCP server was lost; whether it did what was asked is unknown";
+        Message::read(Fault::new(INTERNAL_ERROR, told).answer(Some(id)).into()).ok()
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        let Expected::Answer { number: Some(number), .. } = self.expected else { return };
+        // Closing the stream is enough where requests stand alone.
+        if self.is_over || !self.line.has_sessions() {
+            return;
+        }
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let line = self.line.clone();
+            let params = json!({"requestId": number, "reason": "nobody waits for it any more"});
+            runtime.spawn(async move { line.tell(line::notification(method::CANCELLED, &params)).await });
+        }
+    }
+}
+
+fn restored(message: &Message, change: Option<(json::Span, &str)>) -> Option<Message> {
+    let change = change.map(|(place, value)| (place, value.as_bytes()));
+    Message::read(message.with(change)).ok()
+}
+
+/// The messages that a text is.
+fn read(text: &[u8]) -> Option<Vec<Message>> {
+    match Payload::read(Bytes::copy_from_slice(text)).ok()? {
+        Payload::Single(message) => Some(vec![message]),
+        Payload::Batch(messages) => Some(messages.into_iter().flatten().collect()),
+    }
+}
+
+/// The messages of a text that has one to a line.
+fn lines(text: &[u8]) -> Option<Vec<Message>> {
+    let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
+    let messages: Option<Vec<Vec<Message>>> = lines.map(read).collect();
+    messages.map(|messages| messages.into_iter().flatten().collect())
+}
+
+/// An error that some servers give without saying to what.
+fn error_without_id(text: &[u8], id: &str) -> Option<Vec<Message>> {
+    let text = std::str::from_utf8(text).ok()?;
+    let error = json::find(text, &["error"]).ok()??.of(text);
+    Some(vec![Message::read(line::error(id, error)).ok()?])
+}
+
+pub(super) fn is_stream(headers: &HeaderMap) -> bool {
+    is_kind(headers, "text/event-stream")
+}
+
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
+    is_kind(headers, "application/json")
+}
+
+fn is_kind(headers: &HeaderMap, kind: &str) -> bool {
+    let told = headers.get(CONTENT_TYPE).and_then(|told| told.to_str().ok()).unwrap_or_default();
+    told.split(';').next().is_some_and(|told| told.trim().eq_ignore_ascii_case(kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_messages_in_one_text_are_found() {
+        let message = r#"{"jsonrpc":"2.0","method":"a"}"#;
+        assert_eq!(lines(format!("{message}\n\n{message}\r\n").as_bytes()).unwrap().len(), 2);
+        assert!(lines(b"nonsense").is_none());
+        let told =
+            error_without_id(br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"m"}}"#, "7").unwrap();
+        assert_eq!((told[0].id(), told[0].error()), (Some("7"), Some(r#"{"code":-32000,"message":"m"}"#)));
+    }
+}

@@ -1,0 +1,216 @@
+//! Of which era a server is. That is a property of the server, and never taken from who calls it.
+
+use std::time::{Duration, Instant};
+
+use futures::StreamExt as _;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use skep_mcp::fault::{Fault, HEADER_MISMATCH, INTERNAL_ERROR, MISSING_CAPABILITY, UNSUPPORTED_REVISION};
+use skep_mcp::{Kind, Message, MetaKey, Revision, method, translate};
+
+use super::line::{self, Line, Lost};
+use crate::answer::{self, Answer};
+
+/// How long a server may take to say what it speaks.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// A server that looks like another one than before is asked again, but not more often than this.
+const AGAIN: Duration = Duration::from_secs(10);
+/// After so long a server of sessions may have become one of the other era.
+const GOOD_FOR: Duration = Duration::from_mins(10);
+
+/// What a server speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Requests that stand alone.
+    Modern,
+    /// Sessions.
+    Legacy,
+}
+
+/// What is known about one server.
+#[derive(Debug, Default)]
+pub(crate) struct Eras {
+    known: Mutex<Option<(Verdict, Instant)>>,
+    /// Whether the server has refused a handshake, so that clients of sessions need our help.
+    refuses_handshakes: Mutex<Option<Instant>>,
+    /// Held while the server is asked, so that it is asked once.
+    asking: tokio::sync::Mutex<()>,
+}
+
+/// Why it is not known what a server speaks.
+#[derive(Debug)]
+pub(crate) enum Unknown {
+    /// It could not be asked.
+    Lost(Lost),
+    /// It speaks nothing that we do.
+    Foreign(String),
+}
+
+impl Unknown {
+    /// What a client is told.
+    pub(crate) fn answer(self, id: Option<&skep_mcp::Id>) -> Answer {
+        match self {
+            Self::Lost(lost) => lost.answer(),
+            Self::Foreign(told) => answer::fault(http::StatusCode::OK, &Fault::new(INTERNAL_ERROR, told), id),
+        }
+    }
+}
+
+impl Eras {
+    /// What the server speaks; it is asked if that is not known.
+    pub(crate) async fn verdict(&self, line: &dyn Line) -> Result<Verdict, Unknown> {
+        if let Some(known) = self.known() {
+            return Ok(known);
+        }
+        let _asking = self.asking.lock().await;
+        if let Some(known) = self.known() {
+            return Ok(known);
+        }
+        let verdict = ask(line).await?;
+        tracing::info!(?verdict, "found out which era the MCP server is of");
+        *self.known.lock() = Some((verdict, Instant::now()));
+        Ok(verdict)
+    }
+
+    /// What is known without asking.
+    pub(crate) fn known(&self) -> Option<Verdict> {
+        let known = *self.known.lock();
+        let is_good = |verdict, since: Instant| verdict == Verdict::Modern || since.elapsed() < GOOD_FOR;
+        known.filter(|(verdict, since)| is_good(*verdict, *since)).map(|(verdict, _)| verdict)
+    }
+
+    /// The server looks like another one than before.
+    pub(crate) fn suspect(&self) {
+        let mut known = self.known.lock();
+        if known.is_some_and(|(_, since)| since.elapsed() >= AGAIN) {
+            *known = None;
+        }
+    }
+
+    /// The server does what one of its era would not do.
+    pub(crate) fn forget(&self) {
+        *self.known.lock() = None;
+        *self.refuses_handshakes.lock() = None;
+    }
+
+    /// Whether the server is known to have no handshakes.
+    pub(crate) fn refuses_handshakes(&self) -> bool {
+        self.refuses_handshakes.lock().is_some_and(|since| since.elapsed() < GOOD_FOR)
+    }
+
+    /// The server has refused a handshake.
+    pub(crate) fn refused_handshake(&self) {
+        *self.refuses_handshakes.lock() = Some(Instant::now());
+    }
+}
+
+/// The question what a server speaks. Nothing else is asked for that, because some servers do what they are asked
+/// whatever they understand of it.
+pub(crate) fn question() -> Message {
+    let meta = json!({
+        MetaKey::ProtocolVersion.name(): Revision::July2026.text(),
+        MetaKey::ClientCapabilities.name(): {},
+        MetaKey::ClientInfo.name(): {"name": "skep", "version": env!("CARGO_PKG_VERSION")},
+    });
+    line::request(method::DISCOVER, &json!({"_meta": meta}))
+}
+
+/// What a server that stands alone says about itself.
+pub(crate) async fn discover(line: &dyn Line) -> Result<Message, Lost> {
+    let question = question();
+    let answered = async {
+        let mut replies = line.ask(&question).await?;
+        while let Some(message) = replies.next().await {
+            if message.kind() == Kind::Response {
+                return Ok(message);
+            }
+        }
+        Err(Lost::Unreached)
+    };
+    tokio::time::timeout(PATIENCE, answered).await.unwrap_or(Err(Lost::TimedOut))
+}
+
+async fn ask(line: &dyn Line) -> Result<Verdict, Unknown> {
+    match discover(line).await {
+        Ok(answer) => judge(&answer),
+        // A server that does not know what it was asked need not say so in words of the protocol.
+        Err(Lost::Refused(answer)) if matches!(answer.status().as_u16(), 400 | 404 | 405 | 406 | 415) => {
+            Ok(Verdict::Legacy)
+        }
+        Err(lost) => Err(Unknown::Lost(lost)),
+    }
+}
+
+/// What an answer to the question says.
+fn judge(answer: &Message) -> Result<Verdict, Unknown> {
+    let read = |text: Option<&str>| text.and_then(|text| serde_json::from_str::<Value>(text).ok()).unwrap_or_default();
+    if let Some(result) = answer.result() {
+        return Ok(if speaks(&read(Some(result))["supportedVersions"], true) {
+            Verdict::Modern
+        } else {
+            Verdict::Legacy
+        });
+    }
+    let error = answer.error();
+    match error.map(translate::error_code) {
+        Some(HEADER_MISMATCH | MISSING_CAPABILITY) => Ok(Verdict::Modern),
+        Some(UNSUPPORTED_REVISION) => {
+            let supported = &read(error)["data"]["supported"];
+            match (speaks(supported, true), speaks(supported, false)) {
+                (true, _) => Ok(Verdict::Modern),
+                (false, true) => Ok(Verdict::Legacy),
+                (false, false) => {
+                    let ours = Revision::ALL.map(Revision::text).join(", ");
+                    Err(Unknown::Foreign(format!("the MCP server speaks {supported}, and the proxy speaks {ours}")))
+                }
+            }
+        }
+        _ => Ok(Verdict::Legacy),
+    }
+}
+
+/// Whether one of these revisions is one of ours, of one era or the other.
+fn speaks(versions: &Value, is_stateless: bool) -> bool {
+    let versions = versions.as_array().into_iter().flatten().filter_map(Value::as_str);
+    versions.filter_map(Revision::parse).any(|revision| revision.is_stateless() == is_stateless)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_tell_the_era() {
+        let judged = |text: &'static str| {
+            let message = Message::read(bytes::Bytes::from_static(text.as_bytes())).unwrap();
+            judge(&message).map_err(|_| ())
+        };
+        for (text, expected) in [
+            (r#"{"jsonrpc":"2.0","id":0,"result":{"supportedVersions":["2026-07-28"]}}"#, Ok(Verdict::Modern)),
+            (r#"{"jsonrpc":"2.0","id":0,"result":{"supportedVersions":["2025-11-25"]}}"#, Ok(Verdict::Legacy)),
+            (r#"{"jsonrpc":"2.0","id":0,"result":{}}"#, Ok(Verdict::Legacy)),
+            (r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":""}}"#, Ok(Verdict::Legacy)),
+            (r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32020,"message":""}}"#, Ok(Verdict::Modern)),
+            (
+                r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32022,"message":"","data":{"supported":["2025-06-18"]}}}"#,
+                Ok(Verdict::Legacy),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32022,"message":"","data":{"supported":["2031-01-01"]}}}"#,
+                Err(()),
+            ),
+        ] {
+            assert_eq!(judged(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_verdict_is_kept_until_it_looks_wrong() {
+        let eras = Eras::default();
+        *eras.known.lock() = Some((Verdict::Modern, Instant::now()));
+        eras.suspect();
+        assert_eq!(eras.known(), Some(Verdict::Modern), "it was found out just now");
+        eras.forget();
+        assert_eq!(eras.known(), None);
+    }
+}

@@ -1,0 +1,92 @@
+//! Clients of another era than the process.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use skep_mcp::fault::{INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, UNSUPPORTED_REVISION};
+use skep_mcp::{Kind, Message, Param, Revision, translate};
+
+use super::bridge::Bridge;
+use super::clients::Client;
+use super::handshake::Refusal;
+use super::process_line::{ProcessLine, SharedProcess};
+use crate::answer::Answer;
+use crate::eras::legacy_client::{self, LegacyClient};
+use crate::eras::line::{self, Line, Lost};
+use crate::eras::modern_client::ModernClient;
+use crate::eras::parking::Parking;
+use crate::eras::pool::Principal;
+use crate::eras::verdict::{self, Unknown, Verdict};
+use crate::intake::Accepts;
+use crate::sessions::Unavailable;
+
+/// How a process says that it does not know what a handshake is.
+const UNKNOWN: [i64; 4] = [METHOD_NOT_FOUND, INVALID_PARAMS, INVALID_REQUEST, UNSUPPORTED_REVISION];
+
+impl Bridge {
+    /// The process as clients of another era talk to it.
+    pub(super) fn line(self: &Arc<Self>) -> Arc<dyn Line> {
+        Arc::new(ProcessLine::new(self))
+    }
+
+    /// Answers a request that stands alone, if the process has sessions only.
+    pub(super) async fn serve_modern_client(
+        self: &Arc<Self>,
+        accepts: Accepts,
+        request: &Message,
+    ) -> Result<Option<Answer>, Answer> {
+        if request.kind() != Kind::Request {
+            return Ok(None);
+        }
+        let verdict = match self.eras().verdict(&ProcessLine::new(self)).await {
+            // One that says nothing to what it does not know; a handshake will tell.
+            Err(Unknown::Lost(Lost::TimedOut)) => Ok(Verdict::Legacy),
+            verdict => verdict,
+        };
+        if verdict.map_err(|unknown| unknown.answer(request.owned_id().as_ref()))? == Verdict::Modern {
+            return Ok(None);
+        }
+        let client = ModernClient {
+            hosts: Arc::new(SharedProcess(Arc::clone(self))),
+            principal: Principal::unknown(),
+            // A question of a process that clients share belongs to none of them.
+            parking: Arc::new(Parking::new(false)),
+            mirrors: Arc::clone(self.calls().mirrors()),
+        };
+        Ok(Some(client.serve(accepts, request.clone()).await))
+    }
+
+    /// Answers a handshake for a process that has none, in the session that its stream belongs to, or else in a new one.
+    /// Nothing when the process has sessions, or does not say.
+    pub(super) async fn open_legacy_client(
+        self: &Arc<Self>,
+        handshake: &Message,
+        refusal: &Refusal,
+        held: Option<&Arc<Client>>,
+    ) -> Result<Option<(Bytes, Arc<Client>)>, Unavailable> {
+        let is_foreign = matches!(refusal, Refusal::Error(error) if UNKNOWN.contains(&translate::error_code(error)));
+        if !is_foreign && !self.eras().refuses_handshakes() {
+            return Ok(None);
+        }
+        let line = ProcessLine::new(self);
+        if !matches!(self.eras().verdict(&line).await, Ok(Verdict::Modern)) {
+            return Ok(None);
+        }
+        let discovered = verdict::discover(&line).await.ok();
+        let Some(result) = discovered.as_ref().and_then(Message::result) else { return Ok(None) };
+        let asked = handshake.param_text(Param::ProtocolVersion).unwrap_or_default();
+        let revision = Revision::negotiate(&asked);
+        let capabilities = legacy_client::capabilities(handshake, revision);
+        let client = match held {
+            // Nobody else can answer on its stream, so that nobody else has to know.
+            Some(client) => {
+                self.keep_legacy_client(LegacyClient::new(Arc::clone(client), revision, &capabilities));
+                Arc::clone(client)
+            }
+            None => self.open_bridged_session(revision, &capabilities).await?,
+        };
+        self.eras().refused_handshake();
+        let result = translate::initialized(result, &asked);
+        Ok(Some((line::result(handshake.id().unwrap_or("0"), &result), client)))
+    }
+}

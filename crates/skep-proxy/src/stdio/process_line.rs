@@ -1,0 +1,94 @@
+//! The process as a server that is talked to in the words of its era, whatever the client's era is.
+
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use futures::StreamExt as _;
+use futures::future::BoxFuture;
+use skep_mcp::{Message, method};
+
+use super::bridge::Bridge;
+use super::calls::Full;
+use super::clients::Client;
+use super::events::EventStream;
+use super::handshake::Refusal;
+use crate::eras::line::{Hosts, Line, Lost, NoSession, Replies, Seat, Sharing};
+
+/// The way to the process for one client.
+#[derive(Debug)]
+pub(super) struct ProcessLine {
+    bridge: Arc<Bridge>,
+    /// The session under which the client is told what belongs to no request, once it listens.
+    listener: OnceLock<Arc<Client>>,
+}
+
+impl ProcessLine {
+    pub(super) fn new(bridge: &Arc<Bridge>) -> Self {
+        Self { bridge: Arc::clone(bridge), listener: OnceLock::new() }
+    }
+}
+
+impl Line for ProcessLine {
+    fn ask<'a>(&'a self, request: &'a Message) -> BoxFuture<'a, Result<Replies, Lost>> {
+        Box::pin(async {
+            let listener = self.listener.get().filter(|_| request.method() == method::SUBSCRIBE);
+            if let Some(listener) = listener
+                && let Some(answer) = self.bridge.answer_locally(Some(listener), request).await
+            {
+                let answer = Message::read(answer).map_err(|_| Lost::Unreached)?;
+                return Ok(futures::stream::once(std::future::ready(answer)).boxed());
+            }
+            let stream = EventStream::new(0, false);
+            let ticket = self.bridge.calls().begin(request, None, &stream, true).map_err(|Full| Lost::Unreached)?;
+            Ok(stream.messages(ticket))
+        })
+    }
+
+    fn tell(&self, message: Bytes) -> BoxFuture<'_, bool> {
+        Box::pin(std::future::ready(self.bridge.calls().send(message).is_ok()))
+    }
+
+    fn overhear(&self) -> BoxFuture<'_, Option<Replies>> {
+        Box::pin(async {
+            let client = self.bridge.open_listener();
+            let unheard = Unheard { bridge: Arc::clone(&self.bridge), id: Arc::clone(&client.id) };
+            let messages = client.background().messages(unheard);
+            self.listener.set(client).ok()?;
+            Some(messages)
+        })
+    }
+}
+
+/// Ends the listening with its stream.
+#[derive(Debug)]
+struct Unheard {
+    bridge: Arc<Bridge>,
+    id: Arc<str>,
+}
+
+impl Drop for Unheard {
+    fn drop(&mut self) {
+        self.bridge.close_listener(&self.id);
+    }
+}
+
+/// The one session of the process, which all clients share.
+#[derive(Debug)]
+pub(super) struct SharedProcess(pub(super) Arc<Bridge>);
+
+impl Hosts for SharedProcess {
+    fn seat<'a>(&'a self, _: &'a str, _: Sharing) -> BoxFuture<'a, Result<Seat, NoSession>> {
+        Box::pin(async {
+            let agreed = self.0.handshake().agree(self.0.calls(), None).await.map_err(|refusal| match &*refusal {
+                Refusal::Error(error) => NoSession::Refused(error.to_string()),
+                Refusal::Silence => NoSession::Lost(Lost::TimedOut),
+                Refusal::Full => NoSession::Full,
+            })?;
+            Ok(Seat { line: Arc::new(ProcessLine::new(&self.0)), agreed, held: None })
+        })
+    }
+
+    fn has_own_sessions(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,288 @@
+//! Clients of another era than the server's. All others pass through as they are.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::CONTENT_ENCODING;
+use http::request::Parts;
+use http::{HeaderValue, Method, Response, StatusCode};
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::Incoming;
+use parking_lot::Mutex;
+use skep_mcp::era::Era;
+use skep_mcp::fault::{Fault, INTERNAL_ERROR};
+use skep_mcp::{Kind, Message, Param, Payload, Revision, header, json, translate};
+
+use super::Transparent;
+use super::look::Known;
+use super::target::{Dialect, join};
+use crate::answer::{self, Answer};
+use crate::body::Body;
+use crate::eras::http::HttpLine;
+use crate::eras::legacy_client::{self, LegacyClient};
+use crate::eras::line::{self, Line};
+use crate::eras::modern_client::ModernClient;
+use crate::eras::parking::Parking;
+use crate::eras::pool::{Pool, Principal, Seats};
+use crate::eras::verdict::{self, Eras, Verdict};
+use crate::intake::{self, Accepts};
+use crate::listener::Peer;
+use crate::reply::whole;
+use crate::sessions::{self, Session, Unavailable};
+use crate::stdio::clients::Clients;
+use crate::stdio::mirrors::Mirrors;
+
+/// Bytes of an answer to a handshake that are looked at.
+const HANDSHAKE_BYTES: usize = 1 << 20;
+/// How long ends of sessions may take when the proxy stops.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// What is needed where eras differ.
+#[derive(Debug)]
+pub(super) struct Bridging {
+    eras: Arc<Eras>,
+    pool: Arc<Pool>,
+    parking: Arc<Parking>,
+    mirrors: Arc<Mirrors>,
+    streams: Clients,
+    clients: Mutex<HashMap<Arc<str>, Arc<LegacyClient>>>,
+}
+
+impl Bridging {
+    /// `parks` says whether calls may wait here for their clients.
+    pub(super) fn new(parks: bool) -> Self {
+        Self {
+            eras: Arc::default(),
+            pool: Arc::default(),
+            parking: Arc::new(Parking::new(parks)),
+            mirrors: Arc::default(),
+            streams: Clients::default(),
+            clients: Mutex::default(),
+        }
+    }
+
+    fn client(&self, session: &Session) -> Arc<LegacyClient> {
+        let mut clients = self.clients.lock();
+        let client = clients
+            .entry(Arc::clone(&session.id))
+            .or_insert_with(|| LegacyClient::of(session, self.streams.open(&session.id, session.revision(), true)));
+        Arc::clone(client)
+    }
+
+    fn forget(&self, session: &str) {
+        if let Some(client) = self.clients.lock().remove(session) {
+            client.close();
+        }
+        self.streams.close(session);
+    }
+
+    /// What a server looks like that answers so to a request that stands alone.
+    pub(super) fn judge(&self, status: Option<StatusCode>) {
+        match status {
+            None => self.eras.forget(),
+            Some(StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED) => {
+                self.eras.suspect();
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+impl Transparent {
+    /// Answers a request whose client is of another era than the server.
+    pub(super) async fn bridge(&self, peer: Peer, parts: &Parts, known: &mut Known) -> Result<Option<Answer>, Answer> {
+        if self.target.dialect != Dialect::Streamable {
+            return Ok(None);
+        }
+        let is_modern = known.era == Some(Era::Modern);
+        let session = known.session.clone().filter(|session| legacy_client::is_marked(session) && !is_modern);
+        if let Some(session) = session
+            && known.handshake.is_none()
+        {
+            return self.serve_legacy_client(peer, parts, known, &session).await.map(Some);
+        }
+        match &known.payload {
+            Some(Payload::Single(message)) if is_modern => {
+                let message = message.clone();
+                self.serve_modern_client(peer, parts, message).await
+            }
+            Some(Payload::Single(message)) if known.handshake.is_some() && self.bridging.eras.refuses_handshakes() => {
+                self.open_session(peer, parts, message).await.map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn line(&self, peer: Peer, parts: &Parts) -> Result<HttpLine, Answer> {
+        let bad = || answer::text(StatusCode::BAD_REQUEST, "the address cannot be passed on");
+        let path = self.target.path_and_query(&Method::POST, &parts.uri).ok_or_else(bad)?;
+        let uri = join(&self.target.origin(), &path).ok_or_else(bad)?;
+        let headers = super::headers::outgoing(parts.headers.clone(), &self.target, peer, Some(Era::Modern));
+        let mirrors = Arc::clone(&self.bridging.mirrors);
+        Ok(HttpLine::modern(self.upstream.clone(), uri, headers, self.limits.line_bytes, mirrors))
+    }
+
+    async fn serve_modern_client(&self, peer: Peer, parts: &Parts, message: Message) -> Result<Option<Answer>, Answer> {
+        let eras = &self.bridging.eras;
+        if message.kind() != Kind::Request {
+            // Without a session there is nothing that a notification could be about.
+            let is_for_nobody = eras.known() == Some(Verdict::Legacy);
+            return Ok(is_for_nobody.then(|| answer::empty(StatusCode::ACCEPTED)));
+        }
+        let line = self.line(peer, parts)?;
+        let verdict = eras.verdict(&line).await;
+        if verdict.map_err(|unknown| unknown.answer(message.owned_id().as_ref()))? == Verdict::Modern {
+            return Ok(None);
+        }
+        intake::require_json(&parts.headers)?;
+        let accepts = Accepts::read(&parts.headers)?;
+        let checked = self.bridging.mirrors.check(&parts.headers, &message);
+        checked.map_err(|fault| answer::bad(&fault, message.owned_id().as_ref()))?;
+        let client = ModernClient {
+            principal: Principal::of(&line),
+            hosts: Arc::new(Seats { pool: Arc::clone(&self.bridging.pool), eras: Arc::clone(eras), line }),
+            parking: Arc::clone(&self.bridging.parking),
+            mirrors: Arc::clone(&self.bridging.mirrors),
+        };
+        self.served.cancel();
+        Ok(Some(client.serve(accepts, message).await))
+    }
+
+    async fn serve_legacy_client(
+        &self,
+        peer: Peer,
+        parts: &Parts,
+        known: &mut Known,
+        session: &Session,
+    ) -> Result<Answer, Answer> {
+        let client = self.bridging.client(session);
+        let line: Arc<dyn Line> = Arc::new(self.line(peer, parts)?);
+        match (parts.method.clone(), known.payload.take()) {
+            (Method::GET, _) => {
+                Accepts::require_events(&parts.headers)?;
+                Ok(client.listen(line, &parts.headers).await)
+            }
+            (Method::DELETE, _) => {
+                self.sessions.delete(&session.id).await?;
+                self.bridging.forget(&session.id);
+                Ok(answer::empty(StatusCode::NO_CONTENT))
+            }
+            (Method::POST, Some(payload)) => {
+                intake::require_json(&parts.headers)?;
+                let accepts = Accepts::read(&parts.headers)?;
+                Ok(match payload {
+                    Payload::Single(message) => client.take(line, accepts, message).await,
+                    Payload::Batch(messages) => client.take_batch(&line, messages).await,
+                })
+            }
+            _ => Err(answer::wrong_method("GET, POST, DELETE")),
+        }
+    }
+
+    /// Answers a handshake for a server that has none.
+    async fn open_session(&self, peer: Peer, parts: &Parts, handshake: &Message) -> Result<Answer, Answer> {
+        let accepts = Accepts::read(&parts.headers)?;
+        let line = self.line(peer, parts)?;
+        let discovered = verdict::discover(&line).await.map_err(line::Lost::answer)?;
+        let id = handshake.owned_id();
+        let Some(result) = discovered.result() else {
+            self.bridging.eras.forget();
+            let told =
+                format!("the MCP server does not say what it can do: {}", discovered.error().unwrap_or_default());
+            return Err(answer::fault(StatusCode::BAD_GATEWAY, &Fault::new(INTERNAL_ERROR, told), id.as_ref()));
+        };
+        let asked = handshake.param_text(Param::ProtocolVersion).unwrap_or_default();
+        let revision = Revision::negotiate(&asked);
+        let mut session = Session::new(&uuid::Uuid::new_v4().to_string(), sessions::Kind::Transparent, revision);
+        legacy_client::mark(&mut session, &legacy_client::capabilities(handshake, revision));
+        let name = HeaderValue::from_str(&session.id);
+        if let Some(ended) = self.sessions.create(session).await? {
+            self.bridging.forget(&ended);
+        }
+        self.served.cancel();
+        let text = line::result(handshake.id().unwrap_or("0"), &translate::initialized(result, &asked));
+        let mut answer = whole(accepts, text);
+        if let Ok(name) = name {
+            answer.headers_mut().insert(header::SESSION_ID, name);
+        }
+        Ok(answer)
+    }
+
+    /// What a server answered to a handshake; when it has none, the handshake is ours.
+    pub(super) async fn settle(
+        &self,
+        peer: Peer,
+        parts: &Parts,
+        known: &mut Known,
+        response: Response<Incoming>,
+    ) -> Result<Response<Body>, Answer> {
+        let Some(Payload::Single(handshake)) = known.payload.as_ref().filter(|_| known.handshake.is_some()) else {
+            return Ok(response.map(Body::Incoming));
+        };
+        let is_refusal = response.status().is_client_error()
+            && !matches!(response.status().as_u16(), 401 | 403 | 407 | 408 | 425 | 429);
+        let is_readable = response.status() == StatusCode::OK
+            && crate::eras::http::is_json(response.headers())
+            && !response.headers().contains_key(CONTENT_ENCODING);
+        if self.target.dialect != Dialect::Streamable || !(is_refusal || is_readable) {
+            return Ok(response.map(Body::Incoming));
+        }
+        let (head, body) = response.into_parts();
+        let body = Limited::new(body, HANDSHAKE_BYTES).collect().await;
+        let body = body.map_err(|_| answer::empty(StatusCode::BAD_GATEWAY))?.to_bytes();
+        let message = Message::read(body.clone()).ok();
+        if is_refusal || message.as_ref().is_some_and(|message| message.error().is_some()) {
+            let verdict = self.bridging.eras.verdict(&self.line(peer, parts)?).await;
+            if matches!(verdict, Ok(Verdict::Modern)) {
+                self.bridging.eras.refused_handshake();
+                return Err(self.open_session(peer, parts, handshake).await.unwrap_or_else(|refusal| refusal));
+            }
+        }
+        // The session has the revision that the server names, which need not be the one that was asked for.
+        known.handshake = message.as_ref().and_then(Message::result).and_then(agreed).or(known.handshake);
+        Ok(Response::from_parts(head, Body::Full(body)))
+    }
+
+    /// Ends what was not used for too long.
+    pub(super) async fn sweep(&self) {
+        if self.sweep_sessions().await.is_err() {
+            tracing::debug!("sessions that have ended are kept until the store can be asked");
+        }
+        self.bridging.pool.sweep();
+        self.bridging.parking.sweep().await;
+    }
+
+    /// Ends the sessions that were not used for too long. One that listens is used. What the store does not tell now, it
+    /// tells the next time.
+    async fn sweep_sessions(&self) -> Result<(), Unavailable> {
+        for id in self.bridging.streams.listening() {
+            self.sessions.get(&id).await?;
+        }
+        self.sessions.sweep();
+        for id in self.bridging.streams.ids() {
+            if !self.sessions.contains(&id).await? {
+                self.bridging.forget(&id);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the sessions that are ours.
+    pub(crate) async fn close(&self) {
+        let ending = async {
+            for (_, client) in self.bridging.clients.lock().drain() {
+                client.close();
+            }
+            self.bridging.parking.close().await;
+            self.bridging.pool.close().await;
+        };
+        let _ = tokio::time::timeout(FAREWELL, ending).await;
+    }
+}
+
+/// The revision that the result of a handshake names.
+fn agreed(result: &str) -> Option<Revision> {
+    let told = json::find(result, &["protocolVersion"]).ok()??.of(result);
+    Revision::parse(&json::decode(told)?)
+}

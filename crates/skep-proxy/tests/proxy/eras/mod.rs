@@ -1,0 +1,182 @@
+//! Clients of one era before a server of the other, and what each of the two gets to see.
+
+mod streams;
+
+use std::sync::Mutex;
+
+use serde_json::{Value, json};
+use skep_proxy::transparent::Dialect;
+
+use crate::http::{Request, call, initialize, modern, request};
+use crate::transparent::server::{Before, Reply, Seen, Server, reply, with_sessions};
+
+const JSON: [(&str, &str); 1] = [("content-type", "application/json")];
+
+/// A server whose requests stand alone, and which has one tool that wants an argument in a header.
+pub(crate) fn stands_alone(seen: &Seen) -> Reply {
+    let message = seen.json();
+    let error = |status, code: i64| {
+        let body = json!({"jsonrpc": "2.0", "id": message["id"], "error": {"code": code, "message": "no"}});
+        reply(status, &JSON, body.to_string())
+    };
+    let result = |result: Value| {
+        let body = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+        reply(200, &JSON, body.to_string())
+    };
+    match (seen.method.as_str(), message["method"].as_str().unwrap_or_default()) {
+        ("OPTIONS", _) => reply(204, &[], ""),
+        ("POST", "server/discover") => result(json!({
+            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}, "extensions": {}},
+            "ttlMs": 0, "cacheScope": "public",
+        })),
+        ("POST", "tools/list") => {
+            let schema = json!({"type": "object", "properties": {"yard": {"type": "string", "x-mcp-header": "Yard"}}});
+            result(json!({"resultType": "complete", "tools": [{"name": "weigh", "inputSchema": schema}]}))
+        }
+        ("POST", "tools/call") if seen.header("mcp-param-yard").is_none() => error(400, -32020),
+        ("POST", "tools/call") => result(json!({"resultType": "complete", "content": [], "x": 1.0})),
+        ("POST", _) => error(404, -32601),
+        _ => reply(405, &[], ""),
+    }
+}
+
+/// What a server got, a word each.
+fn words(seen: &[Seen]) -> Vec<String> {
+    let word = |seen: &Seen| seen.json()["method"].as_str().map_or(seen.method.clone(), str::to_owned);
+    seen.iter().filter(|seen| seen.method != "OPTIONS").map(word).collect()
+}
+
+/// Waits until a server got this many requests more, and gives them.
+async fn got(server: &Server, many: usize) -> Vec<Seen> {
+    let mut all = Vec::new();
+    let waiting = async {
+        while all.len() < many {
+            all.extend(server.seen().into_iter().filter(|seen| seen.method != "OPTIONS"));
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(crate::http::PATIENCE, waiting).await.unwrap();
+    all
+}
+
+#[tokio::test]
+async fn a_session_opened_for_a_request_ends_with_it() {
+    let server = Server::start(with_sessions("a")).await;
+    let before = Before::local(Dialect::Streamable, &server.address).await;
+    server.seen();
+    let mut answer = before.send(modern("x", "tools/list", json!({"y": 1})).in_session("stolen")).await;
+    assert_eq!((answer.status, answer.header("mcp-session-id")), (200, None));
+    let answer = answer.json().await;
+    assert_eq!((&answer["id"], &answer["result"]["resultType"]), (&json!("x"), &json!("complete")));
+    assert_eq!(answer["result"]["session"], "a-0", "it was served within a session of ours");
+    let seen = got(&server, 5).await;
+    let expected = ["server/discover", "initialize", "notifications/initialized", "tools/list", "DELETE"];
+    assert_eq!(words(&seen), expected);
+    for seen in &seen[1..] {
+        assert_eq!((seen.header("mcp-method"), seen.header("mcp-name")), (None, None));
+        assert_ne!(seen.header("mcp-session-id"), Some("stolen"));
+    }
+    assert_eq!(seen[3].json()["params"], json!({"y": 1}), "what is said about the client is said once");
+    assert_eq!(seen[4].header("mcp-session-id"), Some("a-0"));
+}
+
+#[tokio::test]
+async fn sessions_are_shared_by_requests_of_one_client_only_and_end_with_the_proxy() {
+    let server = Server::start(with_sessions("a")).await;
+    let mut before = Before::local(Dialect::Streamable, &server.address).await;
+    let ask = async |token: &str| {
+        let post = modern(1, "tools/list", json!({})).header("Authorization", token);
+        before.send(post).await.json().await["result"]["session"].clone()
+    };
+    let first = ask("Bearer a").await;
+    assert_eq!(ask("Bearer a").await, first);
+    assert_ne!(ask("Bearer b").await, first);
+    server.seen();
+    before.stop().await;
+    assert_eq!(words(&server.seen()), ["DELETE", "DELETE"]);
+}
+
+#[tokio::test]
+async fn a_session_that_the_server_forgot_is_opened_again() {
+    let server = Server::start(with_sessions("a")).await;
+    let before = Before::local(Dialect::Streamable, &server.address).await;
+    let ask = async || {
+        let post = modern(1, "tools/list", json!({})).header("Authorization", "Bearer a");
+        before.send(post).await.json().await["result"]["session"].clone()
+    };
+    assert_eq!(ask().await, "a-0");
+    server.replace(with_sessions("b"));
+    assert_eq!(ask().await, "b-0");
+}
+
+#[tokio::test]
+async fn nothing_is_found_out_from_a_refusal() {
+    for (status, header) in [(401, ("www-authenticate", "Bearer scope=\"hive\"")), (503, ("retry-after", "7"))] {
+        let answer = move |seen: &Seen| reply(if seen.method == "OPTIONS" { 204 } else { status }, &[header], "no");
+        let server = Server::start(answer).await;
+        let before = Before::remote(Dialect::Streamable, &format!("http://{}/mcp", server.address)).await;
+        server.seen();
+        for _ in 0..2 {
+            let refused = before.send(modern(1, "tools/call", json!({"name": "a"}))).await;
+            assert_eq!((refused.status, refused.header(header.0)), (status, Some(header.1)));
+        }
+        assert_eq!(words(&server.seen()), ["server/discover", "server/discover"], "and nothing was called");
+    }
+}
+
+#[tokio::test]
+async fn clients_of_the_servers_era_pass_as_they_are() {
+    let server = Server::start(with_sessions("a")).await;
+    let before = Before::local(Dialect::Streamable, &server.address).await;
+    server.seen();
+    before.send(Request::post(&initialize("2025-11-25"))).await;
+    let odd = "{ \"jsonrpc\":\"2.0\",\"id\" : 1e0,\"method\":\"tools/list\" , \"x\":[1.0]}";
+    before.send(Request::post(&json!({})).body(odd).in_session("a-0")).await;
+    let seen = server.seen();
+    assert_eq!(words(&seen), ["initialize", "tools/list"], "the server was not asked what it speaks");
+    assert_eq!(seen[1].body, odd);
+}
+
+#[tokio::test]
+async fn a_client_of_sessions_calls_a_tool_of_a_server_without_any() {
+    let server = Server::start(stands_alone).await;
+    let before = Before::local(Dialect::Streamable, &server.address).await;
+    let mut opened = before.send(Request::post(&initialize("2025-06-18")).plain()).await;
+    let session = opened.header("mcp-session-id").unwrap().to_owned();
+    let result = opened.json().await["result"].clone();
+    assert_eq!((&result["protocolVersion"], &result["capabilities"]), (&json!("2025-06-18"), &json!({"tools": {}})));
+    server.seen();
+    let arguments = json!({"name": "weigh", "arguments": {"yard": "Zürich"}});
+    let called = Request::post(&request("c", "tools/call", &arguments)).in_session(&session).plain();
+    let answer = before.send(called.header("Mcp-Name", "another")).await.text().await;
+    assert_eq!(answer, r#"{"jsonrpc":"2.0","id":"c","result":{"content":[],"x":1.0}}"#);
+    let seen = server.seen();
+    // What the tool wants in headers was not known, so that the list was read.
+    assert_eq!(words(&seen), ["tools/call", "tools/list", "tools/call"]);
+    let called = &seen[2];
+    assert_eq!((called.header("mcp-name"), called.header("mcp-method")), (Some("weigh"), Some("tools/call")));
+    assert_eq!(called.header("mcp-param-yard"), Some("=?base64?WsO8cmljaA==?="));
+    assert_eq!(called.header("mcp-protocol-version"), Some("2026-07-28"));
+    assert!(seen.iter().all(|seen| seen.header("mcp-session-id").is_none()), "our session is not the server's affair");
+
+    let mut listed =
+        before.send(Request::post(&request(2, "tools/list", &json!({}))).in_session(&session).plain()).await;
+    assert!(!listed.text().await.contains("x-mcp-header"));
+    assert_eq!(before.send(Request::new("DELETE", "/mcp").in_session(&session)).await.status, 204);
+    assert_eq!(before.send(Request::post(&call(3, "weigh")).in_session(&session)).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_handshake_that_is_refused_by_a_server_of_sessions_stays_refused() {
+    let first = Mutex::new(true);
+    let server = Server::start(move |seen| {
+        let is_first = std::mem::take(&mut *first.lock().unwrap());
+        let body =
+            json!({"jsonrpc": "2.0", "id": seen.json()["id"], "error": {"code": -32000, "message": "not today"}});
+        reply(if is_first { 204 } else { 400 }, &JSON, body.to_string())
+    })
+    .await;
+    let before = Before::local(Dialect::Streamable, &server.address).await;
+    let mut refused = before.send(Request::post(&initialize("2025-11-25"))).await;
+    assert_eq!((refused.status, refused.json().await["error"]["message"].clone()), (400, json!("not today")));
+}

@@ -1,0 +1,134 @@
+//! Every revision of a client with every revision of a server, through the proxy: all that clients do without one.
+
+use skep_proxy::transparent::Dialect;
+
+use crate::peer::{Peer, STATELESS};
+use crate::process::Server;
+use crate::proxied::Proxied;
+use crate::revisions::{
+    REVISIONS, check_batches, check_cancellation, check_changes, check_logs, check_methods, check_progress,
+    check_questions, check_resources_and_prompts, check_tools,
+};
+
+/// Runs a check in every cell, before a server on streamable HTTP.
+fn over_http(check: impl Fn(&mut Peer)) {
+    for server in REVISIONS {
+        for client in REVISIONS {
+            eprintln!("a client of {client}, a server of {server}");
+            let process = Server::of_revision("streamable-http", server);
+            let proxied = Proxied::transparent(Dialect::Streamable, &process, false);
+            check(&mut Peer::through(&proxied.address, client, server));
+        }
+    }
+}
+
+/// Runs a check with clients of the other era, before processes on standard input and output of these revisions.
+fn over_stdio(servers: &[&'static str], check: impl Fn(&mut Peer)) {
+    for server in servers {
+        for client in REVISIONS.iter().filter(|client| (**client == STATELESS) != (*server == STATELESS)) {
+            eprintln!("a client of {client}, a process of {server}");
+            let proxied = Proxied::bridge_to(&["--revision", server]);
+            check(&mut Peer::through(&proxied.address, client, server));
+        }
+    }
+}
+
+#[test]
+fn tools_over_http() {
+    over_http(check_tools);
+}
+
+#[test]
+fn progress_over_http() {
+    over_http(check_progress);
+}
+
+#[test]
+fn logs_over_http() {
+    over_http(check_logs);
+}
+
+#[test]
+fn questions_over_http() {
+    over_http(check_questions);
+}
+
+#[test]
+fn resources_and_prompts_over_http() {
+    over_http(check_resources_and_prompts);
+}
+
+#[test]
+fn changes_over_http() {
+    over_http(check_changes);
+}
+
+#[test]
+fn cancellation_over_http() {
+    over_http(check_cancellation);
+}
+
+#[test]
+fn methods_over_http() {
+    over_http(check_methods);
+}
+
+#[test]
+fn batches_over_http() {
+    over_http(check_batches);
+}
+
+#[test]
+fn tools_over_stdio() {
+    over_stdio(&REVISIONS, check_tools);
+}
+
+#[test]
+fn resources_and_prompts_over_stdio() {
+    over_stdio(&REVISIONS, check_resources_and_prompts);
+}
+
+#[test]
+fn changes_over_stdio() {
+    over_stdio(&REVISIONS, check_changes);
+}
+
+#[test]
+fn cancellation_over_stdio() {
+    over_stdio(&REVISIONS, check_cancellation);
+}
+
+#[test]
+fn methods_over_stdio() {
+    over_stdio(&REVISIONS, check_methods);
+}
+
+#[test]
+fn batches_over_stdio() {
+    over_stdio(&REVISIONS, check_batches);
+}
+
+// A process is shared, so that questions of its one session are nobody's. So are its log messages, in both eras.
+#[test]
+fn questions_over_stdio() {
+    over_stdio(&[STATELESS], check_questions);
+}
+
+#[test]
+fn progress_over_stdio() {
+    over_stdio(&REVISIONS, check_progress);
+}
+
+// HTTP+SSE has no batches on this side, and a request that was called off has no stream of its own to end.
+#[test]
+fn everything_else_over_sse() {
+    for check in
+        [check_tools, check_questions, check_resources_and_prompts, check_changes, check_progress, check_methods]
+    {
+        for client in REVISIONS.into_iter().filter(|client| *client != STATELESS) {
+            eprintln!("a client of {client} on HTTP+SSE, a process of {STATELESS}");
+            let proxied = Proxied::sse_to(&["--revision", STATELESS]);
+            check(&mut Peer::through_sse(&proxied.address, client, STATELESS));
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Clients and servers that others wrote, old and new, before each era of the other side: they should not notice.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+use skep_conformance::skip::skip;
+use skep_proxy::transparent::Dialect;
+
+use crate::npm::Packages;
+use crate::once;
+use crate::peer::{Peer, STATELESS};
+use crate::process::Server;
+use crate::proxied::Proxied;
+use crate::revisions::REVISIONS;
+use crate::sdk_client::{client, expected, printed};
+
+/// A version of the Python SDK, or nothing when this machine cannot have it; then the test is recorded as skipped.
+fn python_sdk(test: &str, package: &str) -> Option<PathBuf> {
+    let installed = once::install("pypi", package, |folder| {
+        let mut pip = Command::new("python3");
+        pip.args(["-m", "pip", "install", "--quiet", "--retries=1", "--target"]).arg(folder).arg(package);
+        pip
+    });
+    installed.map_err(|reason| skip(test, &reason)).ok()
+}
+
+/// Runs a client before a server of each revision, and compares what it got with what it gets without a proxy.
+fn before_all(make: impl Fn(&str) -> Command) {
+    for revision in ["2025-11-25", "2026-07-28"] {
+        let server = Server::of_revision("streamable-http", revision);
+        let proxied = Proxied::transparent(Dialect::Streamable, &server, false);
+        let found = printed(make(&format!("http://{}/mcp", proxied.address)));
+        assert_eq!(found, expected(), "a server of {revision}");
+    }
+}
+
+#[test]
+fn the_first_typescript_sdk_before_servers_of_both_eras() {
+    let Some(packages) = Packages::get("the_first_typescript_sdk_before_servers_of_both_eras") else { return };
+    before_all(|url| client(&packages, &[url]));
+}
+
+#[test]
+fn the_second_typescript_sdk_before_servers_of_both_eras() {
+    let Some(packages) = Packages::second("the_second_typescript_sdk_before_servers_of_both_eras") else { return };
+    before_all(|url| {
+        let mut node = script(&packages, include_str!("sdk2_client.mjs"));
+        node.arg(url);
+        node
+    });
+}
+
+#[test]
+fn the_first_python_sdk_before_servers_of_both_eras() {
+    let test = "the_first_python_sdk_before_servers_of_both_eras";
+    let Some(folder) = python_sdk(test, "mcp==1.30.0") else { return };
+    before_all(|url| python(&folder, include_str!("python_client.py"), url));
+}
+
+#[test]
+fn the_second_python_sdk_before_servers_of_both_eras() {
+    let test = "the_second_python_sdk_before_servers_of_both_eras";
+    let Some(folder) = python_sdk(test, "mcp==2.3.0") else { return };
+    before_all(|url| python(&folder, include_str!("python2_client.py"), url));
+}
+
+/// Calls the tools of a server of one era with clients of the other.
+fn try_server(command: Command, revision: &'static str) {
+    let server = Server::foreign(command);
+    let proxied = Proxied::transparent(Dialect::Streamable, &server, false);
+    for client in REVISIONS.into_iter().filter(|client| (*client == STATELESS) != (revision == STATELESS)) {
+        let mut peer = Peer::through(&proxied.address, client, revision);
+        let tools = peer.result("tools/list", &json!({}));
+        let names: Vec<&Value> = tools["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
+        assert_eq!(names, ["echo", "greet"], "{client}");
+        let said = peer.result("tools/call", &json!({"name": "echo", "arguments": {"message": "hum"}}));
+        assert_eq!(said["content"][0]["text"], "hum", "{client}");
+        if peer.oldest() >= "2025-06-18" {
+            let said = peer.result("tools/call", &json!({"name": "greet", "arguments": {}}));
+            assert_eq!(said["content"][0]["text"], "Hello, Ada!", "{client}");
+        }
+    }
+}
+
+#[test]
+fn servers_of_the_first_typescript_sdk_before_newer_clients() {
+    let Some(packages) = Packages::get("servers_of_the_first_typescript_sdk_before_newer_clients") else { return };
+    try_server(script(&packages, include_str!("sdk_server.mjs")), "2025-11-25");
+}
+
+#[test]
+fn servers_of_the_second_typescript_sdk_before_older_clients() {
+    let Some(packages) = Packages::second("servers_of_the_second_typescript_sdk_before_older_clients") else { return };
+    try_server(script(&packages, include_str!("sdk2_server.mjs")), STATELESS);
+}
+
+#[test]
+fn servers_of_the_first_python_sdk_before_newer_clients() {
+    let test = "servers_of_the_first_python_sdk_before_newer_clients";
+    let Some(folder) = python_sdk(test, "mcp==1.30.0") else { return };
+    try_server(python(&folder, include_str!("python_server.py"), ""), "2025-11-25");
+}
+
+fn script(packages: &Packages, script: &str) -> Command {
+    let mut node = packages.node();
+    node.args(["--input-type=module", "--eval", script, "--"]);
+    node
+}
+
+fn python(packages: &Path, script: &str, url: &str) -> Command {
+    let mut python = Command::new("python3");
+    python.env("PYTHONPATH", packages).args(["-c", script, url]);
+    python
+}
