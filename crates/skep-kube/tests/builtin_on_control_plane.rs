@@ -72,8 +72,7 @@ fn collection(kind: &Builtin) -> String {
 }
 
 /// Parts that are not served here, and so not offered.
-const NOT_SERVED: [&str; 5] =
-    ["nodes/proxy", "pods/ephemeralcontainers", "pods/proxy", "pods/resize", "services/proxy"];
+const NOT_SERVED: [&str; 4] = ["nodes/proxy", "pods/proxy", "pods/resize", "services/proxy"];
 
 async fn compare_discovery(server: &Server) -> anyhow::Result<Vec<String>> {
     let mut differences = Vec::new();
