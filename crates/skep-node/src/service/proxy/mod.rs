@@ -216,6 +216,8 @@ fn doors(directory: &Directory, node: Ipv4Addr) -> Wanted<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use serde_json::json;
 
     use super::*;
@@ -268,6 +270,12 @@ mod tests {
         drop(other);
         proxy.update(&directory).await;
         assert_eq!((proxy.closed_ports(), proxy.is_complete()), (BTreeMap::new(), true));
-        assert!(std::net::TcpListener::bind(("127.0.0.1", port)).is_ok(), "nobody is behind it, so it is not open");
+        // The trial is over as soon as its task has ended.
+        let is_free = || std::net::TcpListener::bind(("127.0.0.1", port)).is_ok();
+        let over = Instant::now() + Duration::from_secs(30);
+        while !is_free() {
+            assert!(Instant::now() < over, "nobody is behind it, so it is not open");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
     }
 }
