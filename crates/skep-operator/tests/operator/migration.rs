@@ -1,5 +1,7 @@
 //! Objects of older versions are stored anew, and only where that was asked for.
 
+use std::sync::Arc;
+
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DynamicObject, ListParams, Patch, PatchParams, PostParams};
@@ -9,11 +11,12 @@ use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 use skep_api::crd::AUTO_MIGRATE_LABEL;
 use skep_api::kind::GROUP;
+use skep_operator::operator::Operator;
 use skep_operator::settings::Settings;
 
 use crate::cluster::Fixture;
-use crate::trials;
-use crate::wire::Faults;
+use crate::wire::{self, Faults};
+use crate::{rights, trials};
 
 trials![marked_definitions_leave_their_past_behind];
 
@@ -72,8 +75,13 @@ async fn stored(api: &Api<CustomResourceDefinition>, name: &str) -> Vec<String> 
 async fn marked_definitions_leave_their_past_behind(fixture: Fixture) {
     let marked = with_a_past(&fixture, "Relic", &json!({AUTO_MIGRATE_LABEL: "true"})).await;
     let unmarked = with_a_past(&fixture, "Idol", &json!({})).await;
-    let settings = Settings { migration_page: Some(PAGE), ..Settings::default() };
-    let (operator, record) = fixture.operator_with(settings, Faults::none()).await;
+    // Definitions are in no namespace.
+    let user = rights::everywhere(&fixture).await;
+    let (client, record) = wire::client(fixture.client.clone(), &user, &fixture.namespace, Faults::none());
+    let namespaces = vec![fixture.namespace.clone()];
+    let settings = Settings { migration_page: Some(PAGE), namespaces, ..Settings::default() };
+    let operator = Operator::start(client, &settings, Arc::default());
+    operator.ready().await;
     let api: Api<CustomResourceDefinition> = Api::all(fixture.client.clone());
     fixture.eventually("one version", async || (stored(&api, &marked).await == ["v2"]).then_some(())).await;
 

@@ -94,18 +94,30 @@ pub fn user_of(namespace: &str) -> String {
 
 /// Gives the operator for a namespace the rules of the roles there, and nothing anywhere else.
 pub async fn grant(fixture: &Fixture) {
-    let all: Vec<Value> = rules::MANAGER.iter().chain(rules::EXTRA).map(rules::Rule::document).collect();
     let user = user_of(&fixture.namespace);
-    let api = "rbac.authorization.k8s.io";
-    let version = format!("{api}/v1");
     let metadata = json!({"name": "operator", "namespace": fixture.namespace});
-    write(&fixture.client, &json!({"apiVersion": version, "kind": "Role", "metadata": metadata, "rules": all})).await;
-    let binding = json!({"apiVersion": version, "kind": "RoleBinding", "metadata": metadata,
-        "roleRef": {"apiGroup": api, "kind": "Role", "name": "operator"},
-        "subjects": [{"apiGroup": api, "kind": "User", "name": user}]});
-    write(&fixture.client, &binding).await;
+    bind(fixture, &user, "Role", &metadata).await;
     let path = format!("/apis/{GROUP}/v1beta1/namespaces/{}/mcpservers", fixture.namespace);
     until_allowed(fixture, &user, &path).await;
+}
+
+/// An operator that has the rules of the roles everywhere.
+pub async fn everywhere(fixture: &Fixture) -> String {
+    let user = format!("{}-and-of-all", user_of(&fixture.namespace));
+    bind(fixture, &user, "ClusterRole", &json!({"name": user})).await;
+    until_allowed(fixture, &user, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions").await;
+    user
+}
+
+async fn bind(fixture: &Fixture, user: &str, kind: &str, metadata: &Value) {
+    let all: Vec<Value> = rules::MANAGER.iter().chain(rules::EXTRA).map(rules::Rule::document).collect();
+    let api = "rbac.authorization.k8s.io";
+    let version = format!("{api}/v1");
+    write(&fixture.client, &json!({"apiVersion": version, "kind": kind, "metadata": metadata, "rules": all})).await;
+    let binding = json!({"apiVersion": version, "kind": format!("{kind}Binding"), "metadata": metadata,
+        "roleRef": {"apiGroup": api, "kind": kind, "name": metadata["name"]},
+        "subjects": [{"apiGroup": api, "kind": "User", "name": user}]});
+    write(&fixture.client, &binding).await;
 }
 
 /// A server takes notice of roles a moment later.
@@ -159,6 +171,11 @@ fn unused_lines() -> Vec<String> {
     for rule in rules::MANAGER {
         for resource in rule.resources {
             let is_unused = |verb: &&str| {
+                if *resource == "*" {
+                    return !used
+                        .iter()
+                        .any(|right| right.0 == **verb && right.1 == rule.group && is_unnamed(&right.2));
+                }
                 let right = ((*verb).to_owned(), rule.group.to_owned(), (*resource).to_owned());
                 !used.contains(&right) && !granted.contains(&right)
             };
@@ -170,6 +187,11 @@ fn unused_lines() -> Vec<String> {
         }
     }
     lines
+}
+
+/// Whether only a rule for all resources covers this one.
+fn is_unnamed(resource: &str) -> bool {
+    !rules::MANAGER.iter().chain(rules::EXTRA).any(|rule| rule.resources.contains(&resource))
 }
 
 fn listed() -> Vec<String> {
