@@ -34,7 +34,8 @@ pub fn store(object: &Value) -> Result<Content, serde_json::Error> {
         }
     }
     bytes.push(b'}');
-    Ok(Content { object: bytes.into(), labels })
+    // Not the buffer itself, which has grown by doubling: the object stays in memory for as long as it exists.
+    Ok(Content { object: Bytes::copy_from_slice(&bytes), labels })
 }
 
 fn write_member(bytes: &mut Vec<u8>, first: &mut bool, name: &str, value: &Value) -> Result<(), serde_json::Error> {
@@ -132,6 +133,14 @@ mod tests {
         let content = store(object).unwrap();
         let key = Key::new("apps/deployments", "default", "web");
         Record { key, revision: 7, created: 3, object: content.object, labels: content.labels }
+    }
+
+    #[test]
+    fn an_object_takes_no_more_memory_than_it_has_bytes() {
+        let object =
+            store(&json!({ "metadata": { "name": "web" }, "data": { "text": "x".repeat(5000) } })).unwrap().object;
+        let length = object.len();
+        assert_eq!(object.try_into_mut().unwrap().capacity(), length);
     }
 
     #[test]

@@ -8,9 +8,7 @@ use hyper::body::Bytes;
 use serde_json::{Value, json};
 
 use super::talk::{Events, Host, LIMIT, Pages, initialize, initialized};
-
-/// The newest revision that speaks this way.
-const REVISION: &str = "2024-11-05";
+use super::tools::WITH_HANDSHAKE;
 
 /// The names of the tools at a URL, as [`super::tools::tools`].
 pub(super) async fn tools(url: &str, address: Option<SocketAddr>) -> Option<Vec<String>> {
@@ -21,7 +19,7 @@ pub(super) async fn tools(url: &str, address: Option<SocketAddr>) -> Option<Vec<
         let mut events = Events::new(response.status().is_success().then(|| response.into_body())?);
         let inbox = events.find(|(name, data)| (name == "endpoint").then(|| data.clone())).await?;
         let inbox = beside(&path, &inbox);
-        post(&host, &inbox, &initialize(REVISION)).await?;
+        post(&host, &inbox, &initialize(WITH_HANDSHAKE)).await?;
         events.result(0).await?;
         post(&host, &inbox, &initialized()).await?;
         let mut pages = Pages::new(json!({}));

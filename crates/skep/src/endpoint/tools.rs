@@ -13,8 +13,9 @@ use serde_json::{Value, json};
 
 use super::talk::{Events, Host, LIMIT, LONGEST_ANSWER, Pages, initialize, initialized, result};
 
-/// The revision that the conversation begins with, and the one without a beginning.
-const WITH_HANDSHAKE: &str = "2025-06-18";
+/// The newest revision in which a conversation has a beginning: clients who share a process all get the one that the
+/// first of them has asked for. And the one without.
+pub(super) const WITH_HANDSHAKE: &str = "2025-11-25";
 const WITHOUT_HANDSHAKE: &str = "2026-07-28";
 const SESSION: &str = "mcp-session-id";
 
