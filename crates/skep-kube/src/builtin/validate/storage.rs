@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::super::Quantity;
 use super::super::place::{At, one_of};
 use super::affinity::node_selector;
-use super::volume::{host_path, nfs};
+use super::volume::{host_path, nfs, only_one};
 use crate::names::{dns1123_subdomain, qualified_name};
 use crate::status::{FieldError, Problem};
 
@@ -14,7 +14,7 @@ const PARAMETER_BYTES: usize = 256 * 1024;
 /// What a volume can be, as far as it is looked at here.
 const SOURCES: [&str; 4] = ["hostPath", "nfs", "local", "csi"];
 /// Members of a volume that are not what it is.
-const USAGE: [&str; 9] = [
+pub(super) const USAGE: [&str; 9] = [
     "accessModes",
     "capacity",
     "claimRef",
@@ -120,40 +120,31 @@ fn capacity(spec: &At<'_>) -> Vec<FieldError> {
 }
 
 fn source(spec: &At<'_>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let mut count = 0;
-    for name in SOURCES {
-        let source = spec.member(name);
-        if !source.is_set() {
-            continue;
+    let mut errors = only_one(spec, &SOURCES, |kind, source| match kind {
+        "hostPath" => host_path(source).into_iter().collect(),
+        "nfs" => nfs(source),
+        "local" => local(spec, source),
+        _ => {
+            let missing = ["driver", "volumeHandle"].into_iter().filter(|name| source.text(name).is_empty());
+            missing.map(|name| source.member(name).required("")).collect()
         }
-        count += 1;
-        if count > 1 {
-            errors.push(source.forbidden("may not specify more than 1 volume type"));
-            continue;
-        }
-        match name {
-            "hostPath" => errors.extend(host_path(&source)),
-            "nfs" => errors.extend(nfs(&source)),
-            "local" => {
-                if source.text("path").is_empty() {
-                    errors.push(source.member("path").required(""));
-                }
-                if !spec.has("nodeAffinity") {
-                    errors.push(spec.member("nodeAffinity").required("Local volume requires node affinity"));
-                }
-            }
-            _ => {
-                let missing = ["driver", "volumeHandle"].into_iter().filter(|name| source.text(name).is_empty());
-                errors.extend(missing.map(|name| source.member(name).required("")));
-            }
-        }
-    }
+    });
     let is_source = |name: &String| !USAGE.contains(&name.as_str());
     let mut others =
         spec.value.as_object().into_iter().flatten().filter(|(name, value)| is_source(name) && value.is_object());
     if others.next().is_none() {
         errors.push(spec.required("must specify a volume type"));
+    }
+    errors
+}
+
+fn local(spec: &At<'_>, source: &At<'_>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if source.text("path").is_empty() {
+        errors.push(source.member("path").required(""));
+    }
+    if !spec.has("nodeAffinity") {
+        errors.push(spec.member("nodeAffinity").required("Local volume requires node affinity"));
     }
     errors
 }

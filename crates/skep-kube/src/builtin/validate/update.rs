@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::super::Builtin;
 use super::super::metadata::{validate_any_update, validate_metadata, validate_metadata_update};
 use super::super::place::{At, struct_text};
-use super::{IMMUTABLE, event, finalizers, name_rule, rules, selector_text, status};
+use super::{IMMUTABLE, event, finalizers, name_rule, rules, selector_text, status, storage};
 use crate::status::{FieldError, Problem};
 
 const FROZEN: &str = "field is immutable when `immutable` is set";
@@ -265,19 +265,8 @@ fn claim(root: &At<'_>, old: &Value) -> Option<FieldError> {
 
 /// Everything but how the volume is used.
 fn volume(root: &At<'_>, old: &Value) -> Option<FieldError> {
-    let usage = [
-        "accessModes",
-        "capacity",
-        "claimRef",
-        "mountOptions",
-        "nodeAffinity",
-        "persistentVolumeReclaimPolicy",
-        "storageClassName",
-        "volumeAttributesClassName",
-        "volumeMode",
-    ];
     let spec = root.member("spec");
-    (without(spec.value, &usage) != without(&old["spec"], &usage)).then(|| {
+    (without(spec.value, &storage::USAGE) != without(&old["spec"], &storage::USAGE)).then(|| {
         spec.member("persistentvolumesource").forbidden("spec.persistentvolumesource is immutable after creation")
     })
 }

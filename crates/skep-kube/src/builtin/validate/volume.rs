@@ -53,42 +53,40 @@ const SOURCES: [&str; 10] = [
 ];
 
 fn source(volume: &At<'_>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let mut count = 0;
-    for kind in SOURCES {
-        let source = volume.member(kind);
-        if !source.is_set() {
-            continue;
-        }
-        count += 1;
-        if count > 1 {
-            errors.push(source.forbidden("may not specify more than 1 volume type"));
-            continue;
-        }
-        match kind {
-            "hostPath" => errors.extend(host_path(&source)),
-            "secret" => errors.extend(files(&source, "secretName")),
-            "configMap" => errors.extend(files(&source, "name")),
-            "persistentVolumeClaim" => errors.extend(needs(&source, "claimName")),
-            "nfs" => errors.extend(nfs(&source)),
-            "emptyDir" => errors.extend(size_limit(&source)),
-            "csi" => errors.extend(driver(&source)),
-            "ephemeral" => errors.extend(template(&source.member("volumeClaimTemplate"))),
-            "downwardAPI" => {
-                errors.extend(mode(&source));
-                errors.extend(downward(&source, &source));
-            }
-            "projected" => errors.extend(projected(&source)),
-            _ => {}
-        }
-    }
+    let mut errors = only_one(volume, &SOURCES, |kind, source| match kind {
+        "hostPath" => host_path(source).into_iter().collect(),
+        "secret" => files(source, "secretName"),
+        "configMap" => files(source, "name"),
+        "persistentVolumeClaim" => needs(source, "claimName").into_iter().collect(),
+        "nfs" => nfs(source),
+        "emptyDir" => size_limit(source).into_iter().collect(),
+        "csi" => driver(source).into_iter().collect(),
+        "ephemeral" => template(&source.member("volumeClaimTemplate")).into_iter().collect(),
+        "downwardAPI" => mode(source).into_iter().chain(downward(source, source)).collect(),
+        "projected" => projected(source),
+        _ => Vec::new(),
+    });
     let known = |name: &String| name == "name" || SOURCES.contains(&name.as_str());
-    let others =
+    let mut others =
         volume.value.as_object().into_iter().flatten().filter(|(name, value)| !known(name) && value.is_object());
-    if count == 0 && others.count() == 0 {
+    if !SOURCES.iter().any(|kind| volume.member(kind).is_set()) && others.next().is_none() {
         errors.push(volume.required("must specify a volume type"));
     }
     errors
+}
+
+/// What is wrong with the source of a volume, by a rule for its kind. The first one counts, and any other is one too many.
+pub(super) fn only_one(
+    place: &At<'_>,
+    kinds: &[&str],
+    rule: impl Fn(&str, &At<'_>) -> Vec<FieldError>,
+) -> Vec<FieldError> {
+    let given = kinds.iter().map(|kind| (*kind, place.member(kind))).filter(|(_, source)| source.is_set());
+    let judge = |(index, (kind, source)): (usize, (&str, At<'_>))| match index {
+        0 => rule(kind, &source),
+        _ => vec![source.forbidden("may not specify more than 1 volume type")],
+    };
+    given.enumerate().flat_map(judge).collect()
 }
 
 fn needs(source: &At<'_>, name: &str) -> Option<FieldError> {
