@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use kube::runtime::WatchStreamExt as _;
+use kube::runtime::utils::{Backoff, ResetTimerBackoff};
 use kube::runtime::watcher::{self, Event};
 use kube::{Api, ResourceExt};
 use parking_lot::RwLock;
@@ -17,9 +18,13 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
 use crate::key::Key;
+use crate::worker::delay_after;
 
 /// A write that is not seen by then (a broken watch) does not hold up the controller any longer.
 const SEEN_LIMIT: Duration = Duration::from_secs(5);
+
+/// After how much time without trouble the pauses of a broken watch are short again.
+const GOOD_TIME: Duration = Duration::from_mins(2);
 
 /// One object before and after something happened to it.
 #[derive(Clone, Copy, Debug)]
@@ -148,7 +153,7 @@ impl<K: ResourceExt + Clone + DeserializeOwned + Debug + Send + Sync + 'static> 
     pub async fn follow(self: Arc<Self>, namespace: Option<String>, api: Api<K>, config: watcher::Config) {
         self.expect(namespace.as_deref());
         let scope = namespace.unwrap_or_default();
-        let mut events = watcher::watcher(api, config).default_backoff().boxed();
+        let mut events = watcher::watcher(api, config).backoff(ResetTimerBackoff::new(Pauses::default(), GOOD_TIME)).boxed();
         let mut listed: BTreeMap<Key, Arc<K>> = BTreeMap::new();
         while let Some(event) = events.next().await {
             match event {
@@ -205,6 +210,25 @@ impl<K: ResourceExt + Clone + DeserializeOwned + Debug + Send + Sync + 'static> 
             let newest = followed.entry(scope.to_owned()).or_default();
             *newest = Some(newest.map_or(version, |newest| newest.max(version)));
         });
+    }
+}
+
+/// The pauses of a broken watch. Short at first: a kind that was just installed is served in a moment.
+#[derive(Default)]
+struct Pauses(u32);
+
+impl Iterator for Pauses {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        self.0 = self.0.saturating_add(1);
+        Some(delay_after(self.0))
+    }
+}
+
+impl Backoff for Pauses {
+    fn reset(&mut self) {
+        self.0 = 0;
     }
 }
 

@@ -101,7 +101,7 @@ pub async fn work<T, F, E>(
 }
 
 /// Doubles with each failure.
-fn delay_after(failures: u32) -> Duration {
+pub(crate) fn delay_after(failures: u32) -> Duration {
     FIRST_DELAY.saturating_mul(1_u32 << failures.saturating_sub(1).min(20)).min(LAST_DELAY)
 }
 

@@ -34,12 +34,13 @@ fn object(step: usize) -> String {
 /// The step that an object which was created is at.
 fn step_of(record: Option<&Record>) -> usize {
     let Some(record) = record else { return 3 };
-    let text = std::str::from_utf8(&record.object).unwrap();
+    let bytes = record.object.bytes();
+    let text = std::str::from_utf8(&bytes).unwrap();
     (1..=2).find(|step| text == object(*step)).expect("a stored object is one that was written")
 }
 
 async fn apply_step(store: &Store, key: &Key, step: usize, revision: u64) -> u64 {
-    let content = Content { object: object(step).into(), labels: Labels::default() };
+    let content = Content { object: object(step).as_str().into(), labels: Labels::default() };
     let change = match step {
         1 => Change::Create { key: key.clone(), content },
         2 => Change::Update { key: key.clone(), expected: revision, content },

@@ -51,12 +51,14 @@ async fn look(client: &Client, variable: Option<&str>) -> Result<bool, kube::Err
 /// Leaves the secrets in place that OpenShift has put onto an account for its own registry.
 ///
 /// The list has one owner. Without them it would lack what OpenShift looks for, and OpenShift would make new ones for
-/// ever. An account without secrets of ours says nothing about the list, and so loses nothing.
+/// ever. An account without secrets of ours says nothing about the list, and so loses nothing. What is in place may have
+/// changed by the time the account is written; it is refused then, and made again.
 pub fn keep_pull_secrets(live: &ServiceAccount, account: &mut ServiceAccount) {
     let own = format!("{}-dockercfg-", account.metadata.name.as_deref().unwrap_or_default());
     let Some(wanted) = &mut account.image_pull_secrets else { return };
     let theirs = live.image_pull_secrets.iter().flatten().filter(|secret| secret.name.starts_with(&own));
     wanted.extend(theirs.cloned());
+    account.metadata.resource_version.clone_from(&live.metadata.resource_version);
 }
 
 #[cfg(test)]
@@ -72,12 +74,15 @@ mod tests {
 
     #[test]
     fn only_its_own_secrets_are_kept() {
-        let live = account(&["removed", "a-dockercfg-x7f2k", "b-dockercfg-x7f2k"]);
+        let mut live = account(&["removed", "a-dockercfg-x7f2k", "b-dockercfg-x7f2k"]);
+        live.metadata.resource_version = Some("7".to_owned());
         let mut wanted = account(&["mine"]);
         keep_pull_secrets(&live, &mut wanted);
+        assert_eq!(wanted.metadata.resource_version.as_deref(), Some("7"));
+        wanted.metadata.resource_version = None;
         assert_eq!(wanted, account(&["mine", "a-dockercfg-x7f2k"]));
         let mut silent = ServiceAccount { image_pull_secrets: None, ..account(&[]) };
         keep_pull_secrets(&live, &mut silent);
-        assert_eq!(silent.image_pull_secrets, None);
+        assert_eq!((silent.image_pull_secrets, silent.metadata.resource_version), (None, None));
     }
 }

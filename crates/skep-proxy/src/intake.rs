@@ -23,7 +23,10 @@ pub(crate) async fn body(mut body: Incoming, limits: &Limits) -> Result<Bytes, A
         // Most bodies are one piece, which needs no copy.
         let mut first = Bytes::new();
         let mut rest = BytesMut::new();
-        while let Some(frame) = body.frame().await {
+        // Asking a body that has ended for more makes its connection wake itself, and a second thread with it.
+        while !body.is_end_stream()
+            && let Some(frame) = body.frame().await
+        {
             let unreadable = |_| answer::text(StatusCode::BAD_REQUEST, "the body ended before its end");
             let Ok(data) = frame.map_err(unreadable)?.into_data() else { continue };
             if first.len() + rest.len() + data.len() > limits.body_bytes {

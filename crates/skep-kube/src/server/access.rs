@@ -127,7 +127,7 @@ impl BoundObjects for State {
             BoundKind::Node => ("/nodes", ""),
         };
         let record = self.store.get(&Key::new(resource, namespace, name))?;
-        let object: Value = serde_json::from_slice(&record.object).ok()?;
+        let object: Value = serde_json::from_slice(&record.object.bytes()).ok()?;
         Some(ObjectState::of(&object))
     }
 }

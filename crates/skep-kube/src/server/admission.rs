@@ -96,7 +96,7 @@ impl State {
     /// The classes of priorities.
     fn priorities(&self) -> Vec<Value> {
         let records = self.store.list(&Selection::all(PRIORITIES)).records;
-        records.iter().filter_map(|record| serde_json::from_slice(&record.object).ok()).collect()
+        records.iter().filter_map(|record| serde_json::from_slice(&record.object.bytes()).ok()).collect()
     }
 
     /// The service account of a pod, which must be there. Nobody has to wait for the default one, which is the same
@@ -104,7 +104,7 @@ impl State {
     fn service_account(&self, exchange: &Exchange, pod: &Value) -> Result<Value, ApiError> {
         let (namespace, name) = (metadata::namespace(pod), builtin::service_account_of(pod));
         match self.store.get(&Key::new("/serviceaccounts", namespace, name)) {
-            Some(record) => Ok(serde_json::from_slice(&record.object).unwrap_or_default()),
+            Some(record) => Ok(serde_json::from_slice(&record.object.bytes()).unwrap_or_default()),
             None if name == builtin::DEFAULT_ACCOUNT => Ok(Value::Null),
             None => {
                 let why =
@@ -134,7 +134,7 @@ impl State {
         }
         for record in self.store.list(&Selection::all("/services")).records {
             if old.is_none() || record.key != service {
-                allocations.note(&Granted::of(&serde_json::from_slice(&record.object).unwrap_or_default()));
+                allocations.note(&Granted::of(&serde_json::from_slice(&record.object.bytes()).unwrap_or_default()));
             }
         }
         let seed = u32::try_from(self.store.revision() % u64::from(u32::MAX)).unwrap_or_default();

@@ -53,7 +53,7 @@ async fn look(state: &State, life: Duration, after: Option<(String, String)>) ->
 }
 
 fn is_old(record: &Record, life: Duration, now: Timestamp) -> bool {
-    let object: Value = serde_json::from_slice(&record.object).unwrap_or_default();
+    let object: Value = serde_json::from_slice(&record.object.bytes()).unwrap_or_default();
     last_written(&object, now).is_some_and(|written| now.duration_since(written).unsigned_abs() > life)
 }
 

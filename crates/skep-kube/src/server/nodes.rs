@@ -29,7 +29,7 @@ impl NodeObjects for Store {
 }
 
 fn read(record: &Record) -> Option<Value> {
-    serde_json::from_slice(&record.object).ok()
+    serde_json::from_slice(&record.object.bytes()).ok()
 }
 
 /// Whether the user of a request may say this, if it is a node.

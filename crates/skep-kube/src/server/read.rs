@@ -89,7 +89,7 @@ impl Selectors {
     }
 
     fn fields_match(&self, record: &Record) -> bool {
-        let mut object: Value = serde_json::from_slice(&record.object).unwrap_or_default();
+        let mut object: Value = serde_json::from_slice(&record.object.bytes()).unwrap_or_default();
         if self.is_second_face {
             builtin::event_from_core(&mut object);
         }

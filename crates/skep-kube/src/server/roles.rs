@@ -80,7 +80,7 @@ fn kind_of(key: &Key) -> Option<&'static str> {
 
 /// Stored objects do not say what they are; the index wants to know.
 fn document(record: &Record) -> Option<Value> {
-    let mut document: Value = serde_json::from_slice(&record.object).ok()?;
+    let mut document: Value = serde_json::from_slice(&record.object.bytes()).ok()?;
     document["kind"] = kind_of(&record.key)?.into();
     Some(document)
 }

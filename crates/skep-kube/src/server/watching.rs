@@ -22,7 +22,7 @@ use super::representation;
 use super::table;
 use crate::go_text::wrapped_nanoseconds;
 use crate::status::ApiError;
-use crate::store::{Changed, Event, Page, Record, RevisionError, Watch, WatchEnd};
+use crate::store::{Changed, Event, Page, Record, RevisionError, SHARED, Watch, WatchEnd};
 
 /// How long a watch lasts when the client does not say.
 const DEFAULT_DURATION: Duration = Duration::from_mins(45);
@@ -128,10 +128,6 @@ fn duration(timeout_seconds: Option<i64>) -> Duration {
     }
 }
 
-/// Objects from this size on are sent in the bytes that the store holds, so that a hundred clients who take their time
-/// do not cost a hundred copies. Smaller ones are copied, which costs less than to send them in parts.
-const SHARED: usize = 16 * 1024;
-
 /// A watch with one client at its end. Of what was there when it began it holds what the store held anyway; what the
 /// client gets is written when it is sent.
 struct Follower {
@@ -233,6 +229,7 @@ impl Follower {
         match self.exchange.answer.form {
             Form::Object if is_shown_as_stored(&self.exchange, record) => {
                 let shown = shown(&self.api_version, &self.exchange);
+                // Smaller ones are copied, which costs less than to send them in parts.
                 if record.object.len() >= SHARED && self.exchange.answer.encoding != Encoding::Protobuf {
                     let object = codec::serve_shared(record, revision, shown, &mut line);
                     self.waiting.extend([line.into(), object, Bytes::from_static(b"}\n")]);

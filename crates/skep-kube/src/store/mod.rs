@@ -19,6 +19,7 @@ mod key;
 mod page;
 mod record;
 mod state;
+mod text;
 mod watch;
 mod writer;
 
@@ -41,6 +42,7 @@ pub use self::key::Key;
 pub use self::page::{Page, Selection};
 pub use self::record::{Content, Labels, Record};
 pub use self::state::RevisionError;
+pub use self::text::{SHARED, Text};
 pub use self::watch::{Watch, WatchEnd};
 
 use self::disk::{Disk, FIRST_REVISION, Loaded};

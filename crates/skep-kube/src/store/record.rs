@@ -3,10 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use serde_json::Value;
 
 use super::key::Key;
+use super::text::Text;
 
 /// What a record costs besides its text: the structures around it and its places in the index and the history.
 const FIXED_BYTES: usize = 256;
@@ -21,7 +21,7 @@ pub struct Record {
     pub created: u64,
     /// The object as JSON, without `apiVersion`, `kind` and `metadata.resourceVersion`: the server adds them when it
     /// writes the object out.
-    pub object: Bytes,
+    pub object: Text,
     pub labels: Labels,
 }
 
@@ -37,21 +37,15 @@ impl Record {
     /// About how much memory the record takes.
     pub fn size(&self) -> usize {
         let labels: usize = self.labels.iter().map(|(name, value)| name.len() + value.len() + 32).sum();
-        FIXED_BYTES + self.key.name.len() + self.object.len() + labels
+        FIXED_BYTES + self.key.name.len() + self.object.size() + labels
     }
 }
 
 /// What a write puts into a record.
-#[derive(Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Content {
-    pub object: Bytes,
+    pub object: Text,
     pub labels: Labels,
-}
-
-impl fmt::Debug for Content {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Content({} bytes)", self.object.len())
-    }
 }
 
 /// The labels of an object, sorted by name, so that selectors need not parse the object.

@@ -7,7 +7,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use parking_lot::RwLock;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -169,7 +168,5 @@ fn expect(current: Option<Arc<Record>>, expected: u64) -> Result<Arc<Record>, Co
 }
 
 fn record(key: Key, content: Content, revision: u64, created: u64) -> Arc<Record> {
-    // A copy, because what the caller has may be a small part of a large buffer that would stay in memory with it.
-    let object = Bytes::copy_from_slice(&content.object);
-    Arc::new(Record { key, revision, created, object, labels: content.labels })
+    Arc::new(Record { key, revision, created, object: content.object, labels: content.labels })
 }

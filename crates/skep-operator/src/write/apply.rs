@@ -53,7 +53,8 @@ pub fn owner_reference<O: Kind>(owner: &O) -> OwnerReference {
 
 /// Makes a child of `owner` carry everything that `desired` says, and nothing of what an earlier `desired` said.
 ///
-/// Fields of others stay. Nothing is sent when nothing would change.
+/// Fields of others stay. Nothing is sent when nothing would change. A `desired` with a resource version was made of what
+/// was there, and is refused when that has changed.
 pub async fn apply<O: Kind, K: ChildKind>(cluster: &Cluster, owner: &O, desired: &K) -> Result<Applied, ApplyError> {
     let namespace = owner.namespace().unwrap_or_default();
     let key = Key::new(namespace.as_str(), desired.name_any());

@@ -21,7 +21,7 @@ use skep_node::network::{Network, NetworkConfig};
 use skep_operator::operator::Operator;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 
 use crate::api_server::ApiServer;
 use crate::data_folder::DataFolder;
@@ -74,9 +74,7 @@ impl Local {
             server.serve_pods(SocketAddr::from((API_ADDRESS, 443))).await?;
         }
         apply(&client, &api_service()).await?;
-        for entry in skep_api::crd::ALL {
-            apply(&client, &entry.document()).await?;
-        }
+        install_kinds(&client).await?;
         let (stop_controllers, stopped) = oneshot::channel::<()>();
         let storage = Storage {
             class: "standard".to_owned(),
@@ -155,6 +153,19 @@ impl Local {
         let _ = self.controllers.await;
         self.server.stop().await;
     }
+}
+
+/// All at once: they are large, and a first start waits for them.
+async fn install_kinds(client: &Client) -> anyhow::Result<()> {
+    let mut applying = JoinSet::new();
+    for entry in skep_api::crd::ALL {
+        let client = client.clone();
+        applying.spawn(async move { apply(&client, &entry.document()).await });
+    }
+    while let Some(applied) = applying.join_next().await {
+        applied??;
+    }
+    Ok(())
 }
 
 async fn apply(client: &Client, object: &Value) -> anyhow::Result<()> {

@@ -109,7 +109,8 @@ fn at_node(
     // The real server names the resource of the request, whatever it was that is missing.
     let missing = || ApiError::not_found(&exchange.resource.name(), node);
     let record = state.store.get(&Key::new("/nodes", "", node)).ok_or_else(missing)?;
-    let node: Value = serde_json::from_slice(&record.object).map_err(|error| ApiError::internal(&error.to_string()))?;
+    let node: Value =
+        serde_json::from_slice(&record.object.bytes()).map_err(|error| ApiError::internal(&error.to_string()))?;
     let (host, port) = address(&node["status"])?;
     let mut path_and_query = path.to_owned();
     if !parameters.is_empty() {

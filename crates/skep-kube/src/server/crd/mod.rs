@@ -83,7 +83,7 @@ fn refresh(state: &State, name: &str) {
 }
 
 fn read(record: &Record) -> serde_json::Result<Value> {
-    serde_json::from_slice(&record.object)
+    serde_json::from_slice(&record.object.bytes())
 }
 
 fn text<'a>(value: &'a Value, member: &str) -> &'a str {

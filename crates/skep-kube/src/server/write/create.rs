@@ -100,7 +100,7 @@ fn check_namespace_is_alive(state: &State, exchange: &Exchange, name: &str) -> R
         .store
         .get(&Key::new("/namespaces", "", namespace))
         .ok_or_else(|| ApiError::not_found(&resource, namespace))?;
-    let object: Value = serde_json::from_slice(&record.object).unwrap_or_default();
+    let object: Value = serde_json::from_slice(&record.object.bytes()).unwrap_or_default();
     if metadata::is_being_deleted(&object) {
         let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
         let mut error = ApiError::forbidden(&exchange.resource.name(), name, &why);

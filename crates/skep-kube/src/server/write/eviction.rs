@@ -114,7 +114,7 @@ async fn ask_budget(state: &State, exchange: &Exchange, pod: &Value, dry_run: bo
 fn budgets_of(state: &State, exchange: &Exchange, pod: &Value) -> Vec<(Arc<Record>, Value)> {
     let selection = Selection { namespace: Some(exchange.namespace()), ..Selection::all(BUDGETS) };
     let read = |record: Arc<Record>| {
-        let budget: Value = serde_json::from_slice(&record.object).ok()?;
+        let budget: Value = serde_json::from_slice(&record.object.bytes()).ok()?;
         // A selector that cannot be read selects nothing.
         let selector = LabelSelector::from_object(&budget["spec"]["selector"]).ok()?;
         selector.matches_object(pod).then_some((record, budget))

@@ -4,10 +4,9 @@
 //! its name (4), the name, the length of its value (4), the value; then the object to the end. The key is the key.
 //! A change of this layout needs a new `FORMAT_VERSION`.
 
-use bytes::Bytes;
-
 use super::super::key::Key;
 use super::super::record::{Labels, Record};
+use super::super::text::Text;
 
 pub(super) fn encode(record: &Record) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(record.size());
@@ -18,7 +17,7 @@ pub(super) fn encode(record: &Record) -> Vec<u8> {
         put_text(&mut bytes, name);
         put_text(&mut bytes, value);
     }
-    bytes.extend_from_slice(&record.object);
+    bytes.extend_from_slice(&record.object.bytes());
     bytes
 }
 
@@ -32,7 +31,7 @@ pub(super) fn decode(key: Key, bytes: &[u8]) -> Option<Record> {
         .map(|_| Some((take_text(&mut rest)?, take_text(&mut rest)?)))
         .collect::<Option<Vec<_>>>()
         .map(|pairs| pairs.into_iter().collect());
-    Some(Record { key, revision, created, labels: labels?, object: Bytes::copy_from_slice(rest) })
+    Some(Record { key, revision, created, labels: labels?, object: Text::new(rest) })
 }
 
 fn put_text(bytes: &mut Vec<u8>, text: &str) {
@@ -71,7 +70,7 @@ mod tests {
             key: Key::new("/pods", "default", "web"),
             revision: 9,
             created: 4,
-            object: Bytes::from_static(b"{\"spec\":{}}"),
+            object: "{\"spec\":{}}".into(),
             labels: [("app", "shop"), ("tier", "")].into_iter().collect(),
         }
     }

@@ -155,7 +155,7 @@ fn holds_what_was_written(store: &Store) -> usize {
     let page = store.list(&Selection::all(PODS));
     assert_eq!(page.revision, page.records.len() as u64 + 1);
     for (number, record) in page.records.iter().enumerate() {
-        assert!(*record.object == *format!("{number} {}", "x".repeat(1000)).as_bytes());
+        assert!(record.object == format!("{number} {}", "x".repeat(1000)).as_str().into());
     }
     page.records.len()
 }

@@ -20,7 +20,7 @@ pub(super) fn pod(namespace: &str, name: &str) -> Key {
 }
 
 pub(super) fn content(text: &str) -> Content {
-    Content { object: text.to_owned().into(), labels: [("text", text)].into_iter().collect() }
+    Content { object: text.into(), labels: [("text", text)].into_iter().collect() }
 }
 
 pub(super) fn memory() -> Store {
@@ -53,13 +53,16 @@ pub(super) async fn delete(store: &Store, key: &Key) -> u64 {
 }
 
 /// The texts of a page's objects.
-pub(super) fn texts(page: &Page) -> Vec<&str> {
-    page.records.iter().map(|record| std::str::from_utf8(&record.object).unwrap()).collect()
+pub(super) fn texts(page: &Page) -> Vec<String> {
+    page.records.iter().map(text).collect()
+}
+
+fn text(record: &Arc<Record>) -> String {
+    String::from_utf8(record.object.bytes().into()).unwrap()
 }
 
 /// An event in short: revision, what happened, texts before and after.
 pub(super) fn brief(event: &Event) -> String {
-    let text = |record: &Arc<Record>| String::from_utf8(record.object.to_vec()).unwrap();
     match &event.change {
         Changed::Created { after } => format!("{} +{}", event.revision, text(after)),
         Changed::Updated { before, after } => format!("{} {}>{}", event.revision, text(before), text(after)),

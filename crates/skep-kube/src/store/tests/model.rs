@@ -131,7 +131,7 @@ struct Watching {
 }
 
 fn brief_record(record: &Arc<Record>) -> Object {
-    let text = std::str::from_utf8(&record.object).unwrap().parse().unwrap();
+    let text = std::str::from_utf8(&record.object.bytes()).unwrap().parse().unwrap();
     assert_eq!(record.labels, content(&format!("{text}")).labels);
     (record.created, record.revision, text)
 }
