@@ -93,6 +93,34 @@ pub(crate) async fn dependents_of_custom_resources_go_with_them(cluster: &Cluste
     gone(cluster, "configmap", namespace, "child").await;
 }
 
+/// Who owns himself waits for himself. Nobody else may have to wait with him.
+pub(crate) async fn circles_stop_nobody(cluster: &Cluster) {
+    let namespace = "circles";
+    let map = |name: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
+    cluster.apply(namespace, json!([map("alone"), map("one"), map("other"), map("owner")])).await;
+    let owned_by = async |name: &str, owner: &str| {
+        let uid = &cluster.get("configmap", namespace, owner).await.unwrap()["metadata"]["uid"];
+        let reference =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "name": owner, "uid": uid, "blockOwnerDeletion": true});
+        cluster.patch("configmap", namespace, name, json!({"metadata": {"ownerReferences": [reference]}})).await;
+    };
+    owned_by("alone", "alone").await;
+    owned_by("one", "other").await;
+    owned_by("other", "one").await;
+    cluster.kubectl(&["delete", "-n", namespace, "configmap/alone", "--cascade=foreground", "--wait=false"]).await;
+    cluster.kubectl(&["delete", "-n", namespace, "configmap/one", "--cascade=foreground"]).await;
+    gone(cluster, "configmap", namespace, "other").await;
+
+    cluster.apply(namespace, json!([map("child")])).await;
+    owned_by("child", "owner").await;
+    cluster.kubectl(&["delete", "-n", namespace, "configmap/owner"]).await;
+    gone(cluster, "configmap", namespace, "child").await;
+    let alone = cluster.get("configmap", namespace, "alone").await.unwrap();
+    assert_eq!(alone["metadata"]["finalizers"], json!(["foregroundDeletion"]));
+    cluster.patch("configmap", namespace, "alone", json!({"metadata": {"finalizers": null}})).await;
+    gone(cluster, "configmap", namespace, "alone").await;
+}
+
 /// Anybody may write the UID of anything into a reference; it must not cost the bearer of the UID anything.
 pub(crate) async fn stolen_uids_do_no_harm(cluster: &Cluster) {
     let (namespace, elsewhere) = ("uid-owner", "uid-thief");

@@ -8,7 +8,7 @@ mod proxy;
 
 use std::ffi::OsStr;
 use std::io::ErrorKind;
-use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
@@ -81,7 +81,7 @@ pub struct ApiServerArgs {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6443", value_parser = listen_address)]
     pub listen: SocketAddr,
     /// A further name or address by which clients reach the server, for its certificate. May be given several times.
-    #[arg(long = "tls-san", value_name = "NAME", value_delimiter = ',')]
+    #[arg(long = "tls-san", value_name = "NAME", value_delimiter = ',', value_parser = host)]
     pub tls_names: Vec<String>,
 }
 
@@ -118,6 +118,21 @@ fn listen_address(text: &str) -> Result<SocketAddr, String> {
     })?;
     // A name may stand for addresses of both kinds; the older one is the one that everybody tries.
     found.min_by_key(SocketAddr::is_ipv6).ok_or_else(|| "no address has this name".to_owned())
+}
+
+/// The name of a host, perhaps of all below one, or an address: what a certificate can say.
+fn host(text: &str) -> Result<String, String> {
+    let is_label = |label: &str| {
+        let inner = label.trim_matches('-');
+        label == inner
+            && (1..=63).contains(&label.len())
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    let name = text.strip_prefix("*.").unwrap_or(text);
+    if text.parse::<IpAddr>().is_ok() || (name.len() <= 253 && name.split('.').all(is_label)) {
+        return Ok(text.to_owned());
+    }
+    Err("the name of a host or an address is needed, without scheme and port, as in hive.example.com".to_owned())
 }
 
 /// Takes any text, and offers the kinds to completion. Whether there is such a kind is for the command to say, with
@@ -237,4 +252,19 @@ pub struct ReferenceArgs {
     pub check: bool,
     /// The root of the repository.
     pub root: PathBuf,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_certificate_can_say_is_a_host() {
+        for name in ["hive.example.com", "hive", "*.example.com", "192.0.2.7", "2001:db8::1"] {
+            assert_eq!(host(name).as_deref(), Ok(name));
+        }
+        for name in ["", "*", "http://hive:80", "hive:6443", "a b", "-a", "a..b", "[::1]"] {
+            assert!(host(name).is_err(), "{name}");
+        }
+    }
 }

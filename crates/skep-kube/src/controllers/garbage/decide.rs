@@ -1,5 +1,7 @@
 //! What garbage collection does with one object.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+
 use super::graph::Node;
 
 /// The finalizers that the API server sets for the two policies.
@@ -37,6 +39,8 @@ pub(super) enum Action {
     Delete(Policy),
     /// Keeps the object, without its references to owners that are absent or waiting.
     Disown(Vec<String>),
+    /// Keeps the references, but no owner waits for the object any more.
+    Unblock,
     /// The dependents lose their reference, then the finalizer goes.
     OrphanDependents,
     /// No dependent is left that blocks it.
@@ -62,6 +66,11 @@ pub(super) fn decide(node: &Node, owners: &[Owner], dependents: &[&Node]) -> Act
         return if others.is_empty() { Action::Nothing } else { Action::Disown(others) };
     }
     if owners.contains(&Owner::Waiting) && !dependents.is_empty() {
+        // In a circle everybody would wait for everybody.
+        let in_circle = dependents.iter().any(|dependent| dependent.is_foreground());
+        if in_circle && node.owners.iter().any(is_blocking) {
+            return Action::Unblock;
+        }
         // The whole tree goes bottom up, or the owner would not have waited for all of it.
         return Action::Delete(Policy::Foreground);
     }
@@ -77,7 +86,11 @@ pub(super) fn decide(node: &Node, owners: &[Owner], dependents: &[&Node]) -> Act
 
 fn blocks(owner: &Node, dependent: &Node) -> bool {
     let mut references = dependent.owners.iter().filter(|reference| reference.uid == owner.uid);
-    references.any(|reference| reference.block_owner_deletion == Some(true))
+    references.any(is_blocking)
+}
+
+fn is_blocking(reference: &OwnerReference) -> bool {
+    reference.block_owner_deletion == Some(true)
 }
 
 #[cfg(test)]
@@ -107,6 +120,7 @@ mod tests {
         let one = || node("x", &[("a", true)], &[], false);
         let two = || node("x", &[("a", true), ("b", true)], &[], false);
         let child = node("child", &[("x", true)], &[], false);
+        let in_circle = node("a", &[("x", true)], &[FOREGROUND], true);
         let soft_child = node("child", &[("x", false)], &[], false);
         let table: Vec<(Node, Vec<Owner>, Vec<&Node>, Action)> = vec![
             (node("x", &[], &[], false), vec![], vec![&child], Action::Nothing),
@@ -120,6 +134,13 @@ mod tests {
             (two(), vec![Absent, Absent], vec![], Action::Delete(Policy::Background)),
             (one(), vec![Waiting], vec![], Action::Delete(Policy::Background)),
             (one(), vec![Waiting], vec![&child], Action::Delete(Policy::Foreground)),
+            (one(), vec![Waiting], vec![&in_circle], Action::Unblock),
+            (
+                node("x", &[("a", false)], &[], false),
+                vec![Waiting],
+                vec![&in_circle],
+                Action::Delete(Policy::Foreground),
+            ),
             (node("x", &[("a", true)], &[ORPHAN], false), vec![Absent], vec![], Action::Delete(Policy::Orphan)),
             (node("x", &[], &[FOREGROUND], true), vec![], vec![], Action::FinishForeground),
             (node("x", &[], &[FOREGROUND], true), vec![], vec![&child], Action::Nothing),

@@ -68,7 +68,8 @@ impl Controller {
             let graph = self.shared.graph.lock();
             let action = decide(&node, &owners, &graph.dependents(&uid));
             if node.is_foreground() {
-                for dependent in graph.dependents(&uid) {
+                // What goes already is told by its own events; in a circle it would be told for ever.
+                for dependent in graph.dependents(&uid).into_iter().filter(|dependent| !dependent.deleting) {
                     self.shared.queue.add(dependent.uid.clone());
                 }
             }
@@ -78,6 +79,7 @@ impl Controller {
             Action::Nothing => {}
             Action::Delete(policy) => self.delete(&node, policy).await?,
             Action::Disown(owners) => self.disown(&node, &owners).await?,
+            Action::Unblock => self.unblock(&node).await?,
             Action::FinishForeground => self.remove_finalizer(&node, FOREGROUND).await?,
             Action::OrphanDependents => {
                 let dependents: Vec<Node> = self.shared.graph.lock().dependents(&uid).into_iter().cloned().collect();
@@ -136,6 +138,14 @@ impl Controller {
     async fn disown(&self, node: &Node, owners: &[String]) -> Result<(), ControllerError> {
         let kept: Vec<_> = node.owners.iter().filter(|owner| !owners.contains(&owner.uid)).collect();
         self.patch(node, json!({"ownerReferences": kept})).await
+    }
+
+    async fn unblock(&self, node: &Node) -> Result<(), ControllerError> {
+        let mut owners = node.owners.clone();
+        for owner in &mut owners {
+            owner.block_owner_deletion = Some(false);
+        }
+        self.patch(node, json!({"ownerReferences": owners})).await
     }
 
     async fn remove_finalizer(&self, node: &Node, finalizer: &str) -> Result<(), ControllerError> {
