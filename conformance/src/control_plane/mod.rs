@@ -3,6 +3,7 @@
 //!
 //! The binaries come from `cargo xtask control-plane`; `KUBEBUILDER_ASSETS` names their folder.
 
+mod folder;
 mod pki;
 mod start;
 
@@ -14,9 +15,9 @@ use std::time::Duration;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::json;
-use tempfile::TempDir;
 
 use crate::process::Process;
+use folder::Folder;
 pub use pki::{Authority, Identity, PkiError};
 
 /// Names the folder of ready binaries.
@@ -55,7 +56,7 @@ pub struct ControlPlane {
     authority: Authority,
     server: String,
     binaries: PathBuf,
-    folder: TempDir,
+    folder: Folder,
 }
 
 impl ControlPlane {

@@ -2,15 +2,15 @@
 //!
 //! The flags are those that were measured to work (the specification's page on the real control plane).
 
+use std::fs;
 use std::path::Path;
 use std::time::Duration;
-use std::{fs, io};
 
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::{Api, Client};
-use tempfile::TempDir;
 use tokio::time::Instant;
 
+use super::folder::Folder;
 use super::pki::{Authority, Identity, PemFolder, service_account_keys};
 use super::{ControlPlane, ControlPlaneError, client, kubeconfig};
 use crate::ports::free_ports;
@@ -74,7 +74,7 @@ impl ControlPlane {
         binaries: &Path,
         durability: Durability,
     ) -> Result<(Self, Layout, Instant), ControlPlaneError> {
-        let folder = own_folder().map_err(ControlPlaneError::Folder)?;
+        let folder = Folder::new().map_err(ControlPlaneError::Folder)?;
         let (layout, authority) = Layout::write(folder.path(), durability)?;
         let mut control_plane = Self {
             processes: Vec::new(),
@@ -115,23 +115,6 @@ impl ControlPlane {
         }
         Ok(())
     }
-}
-
-const FOLDER_PREFIX: &str = "skep-control-plane-";
-
-/// A new folder that carries our process id. Folders of processes that were killed before they could clean up hold
-/// keys and a hundred megabytes each; they are removed on the way.
-fn own_folder() -> io::Result<TempDir> {
-    for entry in fs::read_dir(std::env::temp_dir())?.flatten() {
-        let name = entry.file_name();
-        let owner = name.to_str().and_then(|name| name.strip_prefix(FOLDER_PREFIX)?.split('-').next());
-        let is_orphan = owner.is_some_and(|pid| pid.parse::<u32>().is_ok() && !Path::new("/proc").join(pid).exists());
-        if is_orphan {
-            // Another test may be faster; a folder of another user is not ours to remove.
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
-    tempfile::Builder::new().prefix(&format!("{FOLDER_PREFIX}{}-", std::process::id())).tempdir()
 }
 
 async fn is_ready(client: &Client) -> bool {

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::free_port::free_port;
 use super::here::{Here, echo};
+use skep_conformance::ports::free_port;
 
 fn demo() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/echo.yaml");
@@ -36,7 +36,7 @@ fn a_new_folder_gets_a_demo_which_stays_deleted() {
 #[test]
 fn a_plain_start_leaves_the_objects_of_others_alone() {
     let here = Here::new();
-    let port = free_port();
+    let port = free_port().unwrap();
     // By the names of the demo.
     here.up(&["-f", &here.manifest("own.json", &echo("echo", port))]);
     let spec = |kind: &str| -> Value {
@@ -74,7 +74,7 @@ fn an_image_map_is_remembered() {
     let here = Here::new();
     let map = here.folder.path().join("images.yaml");
     std::fs::write(&map, "images:\n- image: shell\n  command: [/bin/sh, -c]\n").unwrap();
-    let [mut deployment, service] = echo("mapped", free_port());
+    let [mut deployment, service] = echo("mapped", free_port().unwrap());
     let container = &mut deployment["spec"]["template"]["spec"]["containers"][0];
     container["image"] = json!("shell");
     container["args"] = json!(["exec sleep 1000"]);

@@ -7,8 +7,8 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use super::free_port::free_port;
 use super::here::{Here, Said, echo};
+use skep_conformance::ports::free_port;
 
 #[test]
 fn nothing_runs() {
@@ -30,7 +30,7 @@ fn nothing_runs() {
 #[test]
 fn it_runs_in_the_background_until_it_is_stopped() {
     let here = Here::new();
-    let port = free_port();
+    let port = free_port().unwrap();
     let manifest = here.manifest("echo.json", &echo("echo", port));
     let table = here.up(&["-f", &manifest]);
     let url = format!("http://127.0.0.1:{port}/mcp");
@@ -96,7 +96,7 @@ fn a_port_in_use_is_told_and_nothing_is_started() {
 #[test]
 fn a_package_that_cannot_be_installed_is_told_before_anything_is_started() {
     let here = Here::new();
-    let [mut deployment, service] = echo("everything", free_port());
+    let [mut deployment, service] = echo("everything", free_port().unwrap());
     deployment["spec"]["template"]["spec"]["containers"][0]["image"] = json!("npx://server-everything");
     let manifest = here.manifest("npx.json", &[deployment, service]);
     let nothing = here.folder.path().join("nothing");
@@ -140,7 +140,7 @@ fn manifests_come_from_standard_input() {
 #[test]
 fn what_cannot_be_served_is_a_failure() {
     let here = Here::new();
-    let [mut deployment, service] = echo("broken", free_port());
+    let [mut deployment, service] = echo("broken", free_port().unwrap());
     deployment["spec"]["template"]["spec"]["containers"][0]["image"] = json!("no-such-image");
     let manifest = here.manifest("broken.json", &[deployment, service]);
     let said = here.run(&["up", "--detach", "--listen", "127.0.0.1:0", "-f", &manifest]);

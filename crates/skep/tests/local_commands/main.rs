@@ -4,8 +4,6 @@
 
 mod again;
 mod doctor;
-#[path = "../free_port/mod.rs"]
-mod free_port;
 mod here;
 mod life;
 mod objects;

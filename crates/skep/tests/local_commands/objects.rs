@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::free_port::free_port;
 use super::here::{Here, LIMIT, Said, echo};
+use skep_conformance::ports::free_port;
 
 fn config(name: &str, value: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": {"colour": value}},
@@ -90,7 +90,7 @@ fn tables_are_those_of_kubectl() {
 #[test]
 fn logs_are_those_of_a_pod_or_of_all_pods_of_a_workload() {
     let here = Here::new();
-    let mut objects = echo("talk", free_port());
+    let mut objects = echo("talk", free_port().unwrap());
     objects[0]["spec"]["replicas"] = json!(2);
     here.up(&["-f", &here.manifest("talk.json", &objects)]);
     let pods = here.done(&["get", "pods", "-o", "name"]);

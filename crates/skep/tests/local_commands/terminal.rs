@@ -11,8 +11,8 @@ use parking_lot::Mutex;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-use super::free_port::free_port;
 use super::here::{Here, LIMIT, echo};
+use skep_conformance::ports::free_port;
 
 /// A terminal with a program on it.
 struct Terminal {
@@ -89,7 +89,7 @@ fn drawing(text: &str) -> Vec<&str> {
 #[test]
 fn a_table_is_drawn_in_place() {
     let here = Here::new();
-    let port = free_port();
+    let port = free_port().unwrap();
     let manifest = here.manifest("echo.json", &echo("echo", port));
     let mut command = here.command(&["up", "--listen", "127.0.0.1:0", "-f", &manifest]);
     command.env("TERM", "xterm-256color").env("NO_COLOR", "1");
@@ -122,7 +122,7 @@ fn a_table_is_drawn_in_place() {
 #[test]
 fn a_terminal_that_cannot_draw_gets_lines() {
     let here = Here::new();
-    let port = free_port();
+    let port = free_port().unwrap();
     let manifest = here.manifest("echo.json", &echo("echo", port));
     let mut command = here.command(&["up", "--listen", "127.0.0.1:0", "-f", &manifest]);
     command.env("TERM", "dumb");

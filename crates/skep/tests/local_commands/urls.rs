@@ -5,8 +5,8 @@ use std::net::TcpListener;
 
 use serde_json::{Value, json};
 
-use super::free_port::free_port;
 use super::here::{Here, echo};
+use skep_conformance::ports::free_port;
 
 fn urls(status: &[Value]) -> BTreeMap<String, String> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -20,7 +20,7 @@ fn all_tell(count: usize) -> impl Fn(&[Value]) -> bool {
 #[test]
 fn two_services_may_want_one_port() {
     let here = Here::new();
-    let port = free_port();
+    let port = free_port().unwrap();
     let first = here.manifest("first.json", &echo("second-by-name", port));
     here.up(&["-f", &first]);
     here.status_when("the first is there", all_tell(1));
@@ -44,7 +44,7 @@ fn two_services_may_want_one_port() {
 #[test]
 fn a_port_that_somebody_has_taken_is_tried_again() {
     let here = Here::new();
-    let port = free_port();
+    let port = free_port().unwrap();
     here.up(&["-f", &here.manifest("echo.json", &echo("echo", port))]);
     let before = urls(&here.status_when("it is there", all_tell(1)));
     here.done(&["down"]);
@@ -65,7 +65,7 @@ fn a_port_that_somebody_has_taken_is_tried_again() {
 #[test]
 fn a_node_port_that_somebody_has_taken_is_told() {
     let here = Here::new();
-    here.up(&["-f", &here.manifest("echo.json", &echo("echo", free_port()))]);
+    here.up(&["-f", &here.manifest("echo.json", &echo("echo", free_port().unwrap()))]);
     let service: Value = serde_json::from_str(&here.done(&["get", "service", "echo", "-o", "json"])).unwrap();
     let port = u16::try_from(service["spec"]["ports"][0]["nodePort"].as_u64().unwrap()).unwrap();
     here.done(&["down"]);
@@ -85,7 +85,7 @@ fn a_node_port_that_somebody_has_taken_is_told() {
 #[test]
 fn a_server_that_speaks_the_old_way_is_found() {
     let here = Here::new();
-    let port = free_port();
+    let port = free_port().unwrap();
     let [mut deployment, mut service] = echo("old", port);
     deployment["spec"]["template"]["spec"]["containers"][0]["args"][1] = json!("sse");
     service["spec"]["ports"][0]["name"] = json!("mcp");
@@ -101,7 +101,7 @@ fn a_server_that_speaks_the_old_way_is_found() {
 #[test]
 fn the_endpoint_of_an_mcp_server_is_that_of_its_service() {
     let here = Here::new();
-    let port = free_port();
+    let port = free_port().unwrap();
     let server = json!({"apiVersion": "toolhive.stacklok.dev/v1beta1", "kind": "MCPServer",
         "metadata": {"name": "hive", "namespace": "default"},
         "spec": {"image": "skep-demo/echo", "transport": "streamable-http", "proxyPort": port}});

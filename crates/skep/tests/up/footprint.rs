@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use skep_conformance::processes::{descendants, inner};
+
 use super::machine::Machine;
 
 /// So often nothing has become less.
@@ -65,24 +67,4 @@ impl Footprint {
             && *links <= before.links
             && *folders <= before.folders
     }
-}
-
-/// The process that does the work: the program that the first process inside the namespaces has started.
-pub(crate) fn inner(outer: u32) -> Option<u32> {
-    children(*children(outer).first()?).first().copied()
-}
-
-fn children(process: u32) -> Vec<u32> {
-    let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
-    let texts = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
-    texts.flat_map(|text| text.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<u32>>()).collect()
-}
-
-pub(crate) fn descendants(process: u32) -> Vec<u32> {
-    let mut found = Vec::new();
-    for child in children(process) {
-        found.push(child);
-        found.extend(descendants(child));
-    }
-    found
 }

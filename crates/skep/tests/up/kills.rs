@@ -4,7 +4,6 @@
 //! `SKEP_KILL_SEED` chooses the moments; a failure names the seed.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
@@ -14,10 +13,10 @@ use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
+use skep_conformance::processes::{Family, inner, marked};
 use tokio::time::timeout;
 
-use super::footprint::{descendants, inner};
-use super::machine::{Machine, connect, end_of, eventually, marked};
+use super::machine::{Machine, connect, end_of, eventually};
 use super::start::Start;
 
 /// Kills come at most so late after a start, in milliseconds; about half of them before all pods run again.
@@ -89,26 +88,17 @@ async fn write(folder: &Path, round: u64, known: &Mutex<Acknowledged>) {
 /// Kills the process outside or the one that does the work, and waits until nothing of the machine is left.
 async fn kill(folder: &Path, mut outer: Child, outside: bool) {
     // Some of its processes carry no mark.
-    let all: Vec<(u32, String)> =
-        descendants(outer.id()).into_iter().filter_map(|process| Some((process, birth(process)?))).collect();
+    let family = Family::of(outer.id());
     let victim = inner(outer.id()).filter(|_| !outside).unwrap_or(outer.id()).to_string();
     // It may have ended just now.
     let _ = Command::new("kill").args(["-KILL", &victim]).stderr(Stdio::null()).status().unwrap();
     end_of(&mut outer).await;
     let mark = folder.display().to_string();
     eventually("nothing is left", || async {
-        let found = marked(&mark);
-        let left: Vec<_> = all.iter().filter(|(process, born)| birth(*process).as_ref() == Some(born)).collect();
+        let (found, left) = (marked(&mark), family.left());
         if found.is_empty() && left.is_empty() { Ok(()) } else { Err(format!("{found:?} {left:?}")) }
     })
     .await;
-}
-
-/// When a process was born, as its number may be another's later; none when it is gone or has only not been buried yet.
-fn birth(process: u32) -> Option<String> {
-    let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
-    (fields[0] != "Z").then(|| fields[19].to_owned())
 }
 
 /// Everything that was acknowledged is there, what was deleted is not, and all pods run.

@@ -1,10 +1,10 @@
 //! The machine as a whole: what it keeps to itself, and an orderly end.
 
 use serde_json::{Value, json};
+use skep_conformance::processes::{inner, marked};
 use tempfile::TempDir;
 
-use super::footprint::inner;
-use super::machine::{Machine, eventually, marked};
+use super::machine::{Machine, eventually};
 use super::start::Start;
 
 pub(crate) async fn start_marked(machine: &Machine, mark: &str) {

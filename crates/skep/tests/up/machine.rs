@@ -1,10 +1,10 @@
 //! A `skep up` of a test's own.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use std::{fs, io};
 
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Pod};
 use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams};
@@ -189,18 +189,6 @@ impl Drop for Machine {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// Processes of this machine whose environment or arguments carry a mark.
-pub(crate) fn marked(mark: &str) -> Vec<u32> {
-    let processes =
-        fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let carries = |process: &u32| {
-        let read = |file: &str| -> io::Result<Vec<u8>> { fs::read(format!("/proc/{process}/{file}")) };
-        let text = |bytes: io::Result<Vec<u8>>| String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned();
-        text(read("cmdline")).contains(mark) || text(read("environ")).contains(mark)
-    };
-    processes.filter(carries).collect()
 }
 
 /// Asks again and again until the answer is good.

@@ -4,8 +4,6 @@
 
 mod crowd;
 mod footprint;
-#[path = "../free_port/mod.rs"]
-mod free_port;
 #[path = "../demo/http.rs"]
 #[expect(dead_code, reason = "the tests of the demo server need more of it")]
 mod http;

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::free_port::free_port;
 use super::life::{nothing_is_left, start_marked};
 use super::machine::{Machine, eventually};
 use super::mcp::call_tool;
 use super::start::Start;
+use skep_conformance::ports::free_port;
 
 /// Without namespaces the pods of all machines have the same addresses on the loopback: one at a time.
 static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
@@ -27,7 +27,7 @@ const HARDENED: [&str; 6] = [
 /// Two demo servers, on one port each, behind one service; its address on this machine.
 async fn serve_echo(machine: &Machine) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/deployment.yaml");
-    let port = free_port();
+    let port = free_port().unwrap();
     let text = std::fs::read_to_string(path).unwrap();
     let text =
         text.replace("port: 8080, target", &format!("port: {port}, target")).replace("replicas: 1", "replicas: 2");
@@ -67,7 +67,7 @@ async fn without_namespaces_most_things_work_and_the_rest_is_told() {
     machine.signal("-TERM");
     let (code, folder) = machine.ended().await;
     assert_eq!(code, Some(0));
-    assert_eq!(super::machine::marked(&folder.path().display().to_string()), Vec::<u32>::new());
+    assert_eq!(skep_conformance::processes::marked(&folder.path().display().to_string()), Vec::<u32>::new());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -102,7 +102,7 @@ async fn volumes_of_others_are_refused(machine: &Machine) {
 }
 
 async fn a_port_that_is_taken_is_refused(machine: &Machine) {
-    let port = free_port();
+    let port = free_port().unwrap();
     let mut container = shell(&format!("exec python3 -m http.server {port}"));
     container["ports"] = json!([{"containerPort": port}]);
     machine.pod("first", json!({"containers": [container.clone()]})).await;

@@ -11,8 +11,8 @@ use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use serde_json::{Value, json};
 
-use super::free_port::free_port;
 use super::machine::{Machine, eventually};
+use skep_conformance::ports::free_port;
 
 fn shell(script: &str) -> Value {
     json!([{"name": "main", "image": "shell", "imagePullPolicy": "IfNotPresent", "args": [script]}])
@@ -210,7 +210,7 @@ async fn crashes_are_counted(machine: &Machine) {
 }
 
 async fn services_lead_to_ready_pods(machine: &Machine) {
-    let port = free_port();
+    let port = free_port().unwrap();
     let services: Api<Service> = Api::default_namespaced(machine.client.clone());
     let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": {
         "type": "LoadBalancer", "selector": {"app": "web"}, "ports": [{"port": port, "targetPort": "http"}]}});

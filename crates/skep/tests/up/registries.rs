@@ -8,13 +8,13 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use skep_conformance::skip::skip;
 
-use super::free_port::free_port;
 use super::http::Request;
 use super::kubectl::Kubectl;
 use super::machine::{Machine, eventually_within};
 use super::mcp::{answer, call_tool, initialize, request, tool_names, until_served};
 use super::once;
 use super::start::Start;
+use skep_conformance::ports::free_port;
 
 /// Downloads take as long as they take.
 const PULL_LIMIT: Duration = Duration::from_mins(5);
@@ -59,7 +59,7 @@ async fn a_server_from_npm_answers() {
     let Some(machine) = Start::new().or_skip(test).await else { return };
     machine.until_installed().await;
     let kubectl = Kubectl::of(&machine, program);
-    let port = free_port();
+    let port = free_port().unwrap();
     let manifests = example("everything.yaml").replace("proxyPort: 3001", &format!("proxyPort: {port}"));
     apply(&kubectl, &machine, &manifests);
     if !is_ready(&kubectl, &machine, test, &["-l", "app=everything"]).await {
@@ -99,7 +99,7 @@ async fn a_server_from_pypi_answers() {
     let Some(machine) = Start::new().variable("PATH", path).or_skip(test).await else { return };
     machine.until_installed().await;
     let kubectl = Kubectl::of(&machine, program);
-    let port = free_port();
+    let port = free_port().unwrap();
     let manifests = example("time.yaml").replace("proxyPort: 3002", &format!("proxyPort: {port}"));
     apply(&kubectl, &machine, &manifests);
     if !is_ready(&kubectl, &machine, test, &["-l", "app=time"]).await {

@@ -6,10 +6,10 @@ use kube::core::GroupVersionKind;
 use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 
-use super::free_port::free_port;
 use super::http::Request;
 use super::machine::{LIMIT, Machine, eventually};
 use super::mcp::{call_tool, call_tool_by_events, until_served};
+use skep_conformance::ports::free_port;
 
 fn object(kind: &str, name: &str, spec: &Value) -> String {
     json!({"apiVersion": "toolhive.stacklok.dev/v1beta1", "kind": kind,
@@ -25,7 +25,7 @@ fn servers(machine: &Machine) -> Api<DynamicObject> {
 
 /// The demo server behind a proxy; its address on this machine.
 async fn serve(machine: &Machine, name: &str, mut spec: Value) -> String {
-    let port = free_port();
+    let port = free_port().unwrap();
     spec["image"] = json!("skep-demo/echo");
     spec["proxyPort"] = json!(port);
     machine.apply(&object("MCPServer", name, &spec)).await;
@@ -45,7 +45,8 @@ async fn every_transport_is_served_from_end_to_end() {
     let events = serve(&machine, "events", json!({"transport": "sse", "mcpPort": 9000})).await;
     let streamable = serve(&machine, "streamable", json!({"transport": "streamable-http"})).await;
     let port = streamable.rsplit(':').next().unwrap();
-    let (elsewhere, url) = (free_port(), format!("http://mcp-streamable-proxy.default.svc.cluster.local:{port}/mcp"));
+    let (elsewhere, url) =
+        (free_port().unwrap(), format!("http://mcp-streamable-proxy.default.svc.cluster.local:{port}/mcp"));
     let spec = json!({"remoteUrl": url, "allowPrivateEndpoint": true, "proxyPort": elsewhere});
     machine.apply(&object("MCPRemoteProxy", "elsewhere", &spec)).await;
     for address in [&lines, &streamable, &format!("127.0.0.1:{elsewhere}")] {
