@@ -146,9 +146,23 @@ impl Node {
         fs::read_to_string(&self.log).unwrap_or_default()
     }
 
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Asks it to stop, and gives back how it ended and what it said.
-    pub async fn stopped(mut self) -> (Option<i32>, String) {
-        let sent = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
+    pub async fn stopped(self) -> (Option<i32>, String) {
+        let process = self.process();
+        self.ended_by("-TERM", process).await
+    }
+
+    /// Kills one of its processes, and waits until it has ended.
+    pub async fn killed(self, process: u32) {
+        self.ended_by("-KILL", process).await;
+    }
+
+    async fn ended_by(mut self, signal: &str, process: u32) -> (Option<i32>, String) {
+        let sent = Command::new("kill").args([signal, &process.to_string()]).status().unwrap();
         assert!(sent.success());
         let begun = Instant::now();
         loop {

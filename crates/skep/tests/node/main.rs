@@ -9,6 +9,7 @@ mod cluster;
 #[path = "../demo/http.rs"]
 #[expect(dead_code, reason = "the tests of the demo server need more of it")]
 mod http;
+mod kills;
 mod servers;
 
 use std::io::{Read as _, Write as _};
