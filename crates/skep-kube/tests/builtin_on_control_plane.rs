@@ -270,7 +270,7 @@ fn create(kind: &Builtin, object: &Value) -> Result<Value, Vec<FieldError>> {
         return Err(errors);
     }
     if kind.kind == "Service" {
-        let state = Allocations::new((Ipv4Addr::new(10, 0, 0, 0), 16), 30000..=32767, &[]);
+        let state = Allocations::new((Ipv4Addr::new(10, 0, 0, 0), 16), 30000..=32767, vec![]);
         builtin::allocate(&mut object, &state, 7).map_err(|error| vec![error])?;
     }
     builtin::canonical(kind, &mut object);

@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::data_folder::STORE;
 use crate::hint::Hinted;
+use crate::service_range;
 
 /// How long a store may belong to somebody else.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -45,18 +46,26 @@ pub(crate) struct ApiServer {
 
 impl ApiServer {
     /// Serves the data in a folder at an address; `names` are what it is called besides the usual.
-    pub(crate) async fn start(data: &Path, listener: std::net::TcpListener, names: &[String]) -> anyhow::Result<Self> {
+    pub(crate) async fn start(
+        data: &Path,
+        listener: std::net::TcpListener,
+        names: &[String],
+        services: service_range::Chosen,
+    ) -> anyhow::Result<Self> {
         let store = open(&data.join(STORE)).await?;
         let pki = Pki::open(data).map_err(hinted)?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let listener = TcpListener::from_std(listener)?;
         let clients = Arc::new(ClientCertificates::new(pki.authority_certificate())?);
-        let tls = certificate(&pki, address.ip(), names, &clients)?;
+        let for_pods = IpAddr::V4(services.addresses().api_server());
+        let tls = certificate(&pki, &[for_pods, address.ip()], names, &clients)?;
         let tokens = TokenAuthority::new(pki.service_account_key().map_err(hinted)?);
         let to_nodes =
             NodeClient::new(pki.authority_certificate(), &pki.client("kube-apiserver", Some("system:masters"))?)?;
         let server = Server::new(store.clone(), tokens, address.to_string()).await?.with_nodes(to_nodes);
+        let server = server.with_service_range(services.addresses());
+        services.settle(data, &server.client()).await?;
         // It is told to people, who may be in another folder by then.
         let kubeconfig = std::path::absolute(data)?.join("kubeconfig");
         pki.write_kubeconfig(&kubeconfig, &format!("https://{}", reachable(address))).map_err(hinted)?;
@@ -133,11 +142,11 @@ async fn open(folder: &Path) -> Result<Store, Hinted> {
 
 fn certificate(
     pki: &Pki,
-    address: IpAddr,
+    listening: &[IpAddr],
     further: &[String],
     clients: &ClientCertificates,
 ) -> anyhow::Result<Arc<ServerConfig>> {
-    let (names, addresses) = called(address, further);
+    let (names, addresses) = called(listening, further);
     let identity = pki.server(&names, &addresses).map_err(hinted)?;
     Ok(tls::server_config(&identity, clients)?)
 }
@@ -152,11 +161,11 @@ fn hinted(error: PkiError) -> anyhow::Error {
     Hinted::new(error.to_string()).hint(hint).into()
 }
 
-/// The names and addresses of the server: those that it always has, the one it listens on, and further ones.
-fn called(address: IpAddr, further: &[String]) -> (Vec<String>, Vec<IpAddr>) {
+/// The names and addresses of the server: those that it always has, those it listens on, and further ones.
+fn called(listening: &[IpAddr], further: &[String]) -> (Vec<String>, Vec<IpAddr>) {
     let mut names: Vec<String> = NAMES.map(str::to_owned).into();
-    let mut addresses = vec![IpAddr::from([127, 0, 0, 1]), IpAddr::from([10, 96, 0, 1])];
-    addresses.extend(Some(address).filter(|address| !address.is_unspecified()));
+    let mut addresses = vec![IpAddr::from([127, 0, 0, 1])];
+    addresses.extend(listening.iter().filter(|address| !address.is_unspecified()));
     for name in further {
         match name.parse() {
             Ok(address) => addresses.push(address),
@@ -178,7 +187,7 @@ mod tests {
     #[test]
     fn a_server_is_called_what_its_flags_say() {
         let everywhere = IpAddr::from([0, 0, 0, 0]);
-        let (names, addresses) = called(everywhere, &["hive.example.com".to_owned(), "192.0.2.7".to_owned()]);
+        let (names, addresses) = called(&[everywhere], &["hive.example.com".to_owned(), "192.0.2.7".to_owned()]);
         assert_eq!(names.last().map(String::as_str), Some("hive.example.com"));
         assert_eq!(addresses.last(), Some(&IpAddr::from([192, 0, 2, 7])));
         assert!(!addresses.contains(&everywhere));

@@ -20,6 +20,7 @@ pub mod output;
 mod proxy;
 pub mod reference;
 mod screen;
+mod service_range;
 mod shell;
 mod stop;
 

@@ -14,7 +14,7 @@ pub struct Allocations {
     pub range: (Ipv4Addr, u8),
     pub node_ports: std::ops::RangeInclusive<u16>,
     /// Addresses that only those get who ask for them.
-    pub reserved: &'static [Ipv4Addr],
+    pub reserved: Vec<Ipv4Addr>,
     pub used_addresses: HashSet<Ipv4Addr>,
     pub used_ports: HashSet<u16>,
 }
@@ -44,11 +44,7 @@ impl Granted {
 
 impl Allocations {
     /// Everything is free, but what is reserved.
-    pub fn new(
-        range: (Ipv4Addr, u8),
-        node_ports: std::ops::RangeInclusive<u16>,
-        reserved: &'static [Ipv4Addr],
-    ) -> Self {
+    pub fn new(range: (Ipv4Addr, u8), node_ports: std::ops::RangeInclusive<u16>, reserved: Vec<Ipv4Addr>) -> Self {
         Self { range, node_ports, reserved, used_addresses: HashSet::new(), used_ports: HashSet::new() }
     }
 
@@ -191,11 +187,11 @@ fn grant_port(state: &Allocations, port: &mut Value, path: &str, own: &[u16], se
 mod tests {
     use super::*;
 
-    const RESERVED: &[Ipv4Addr] = &[Ipv4Addr::new(10, 0, 0, 1)];
+    const RESERVED: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 
     #[test]
     fn what_people_ask_for_by_number_is_given_out_last() {
-        let mut state = Allocations::new((Ipv4Addr::new(10, 0, 0, 0), 24), 30_000..=32_767, RESERVED);
+        let mut state = Allocations::new((Ipv4Addr::new(10, 0, 0, 0), 24), 30_000..=32_767, vec![RESERVED]);
         for seed in 0..300 {
             assert!(state.free_address(seed).unwrap() > Ipv4Addr::new(10, 0, 0, 16), "{seed}");
             assert!(state.free_port(&[], seed).unwrap() >= 30_086, "{seed}");
@@ -204,6 +200,6 @@ mod tests {
         assert_eq!(state.free_address(0), Some(Ipv4Addr::new(10, 0, 0, 2)));
         state.used_addresses.extend((2..=16).map(|last| Ipv4Addr::new(10, 0, 0, last)));
         assert_eq!(state.free_address(7), None);
-        assert_eq!(grant_address(&state, "10.0.0.1", 0), Ok(RESERVED[0]));
+        assert_eq!(grant_address(&state, "10.0.0.1", 0), Ok(RESERVED));
     }
 }

@@ -1,6 +1,5 @@
 //! What the server adds to new objects by itself: accounts and tolerations of pods, addresses and ports of services.
 
-use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -14,10 +13,6 @@ use crate::names::generate_name;
 use crate::status::{ApiError, FieldError};
 use crate::store::{Key, Selection};
 
-/// Addresses of services, as clusters have them by default.
-const SERVICE_RANGE: (Ipv4Addr, u8) = (Ipv4Addr::new(10, 96, 0, 0), 16);
-/// Those by which pods find the API server and DNS.
-const RESERVED: &[Ipv4Addr] = &[Ipv4Addr::new(10, 96, 0, 1), Ipv4Addr::new(10, 96, 0, 10)];
 const NODE_PORTS: std::ops::RangeInclusive<u16> = 30_000..=32_767;
 
 /// Where the store keeps the classes of priorities.
@@ -126,7 +121,9 @@ impl State {
             return Ok(None);
         }
         let service = Key::new("/services", metadata::namespace(new), metadata::name(new));
-        let mut allocations = Allocations::new(SERVICE_RANGE, NODE_PORTS, RESERVED);
+        let range = self.service_range.get().copied().unwrap_or_default();
+        let mut allocations =
+            Allocations::new(range.bounds(), NODE_PORTS, vec![range.api_server(), range.name_server()]);
         // From here on nobody takes a promise back, so that a service is among the promised or in the store.
         let mut promised = self.addresses.0.lock();
         for one in promised.iter().filter(|one| one.service != service) {

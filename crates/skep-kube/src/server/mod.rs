@@ -36,6 +36,7 @@ mod representation;
 mod reviews;
 mod roles;
 mod route;
+mod service_range;
 mod table;
 mod tenure;
 mod watching;
@@ -52,6 +53,7 @@ use crate::store::{Follower, Store};
 pub use connect::{NodeClient, NodeClientError};
 pub use limits::Limits;
 pub use registry::{Registry, Resource};
+pub use service_range::ServiceRange;
 
 /// The server. Cheap to clone; all clones are one server.
 #[derive(Debug, Clone)]
@@ -68,6 +70,7 @@ pub(crate) struct State {
     pub(crate) addresses: admission::Addresses,
     pub(crate) access: access::Access,
     nodes: OnceLock<NodeClient>,
+    service_range: OnceLock<ServiceRange>,
     /// What discovery calls the server, as `host:port`.
     pub(crate) address: String,
     pub(crate) limits: Limits,
@@ -104,6 +107,7 @@ impl Server {
             addresses,
             access,
             nodes: OnceLock::new(),
+            service_range: OnceLock::new(),
             address: address.into(),
             limits,
             in_flight,
@@ -121,6 +125,13 @@ impl Server {
     #[must_use]
     pub fn with_nodes(self, client: NodeClient) -> Self {
         self.state.nodes.get_or_init(|| client);
+        self
+    }
+
+    /// The same server with another range of addresses for services. The first one counts.
+    #[must_use]
+    pub fn with_service_range(self, range: ServiceRange) -> Self {
+        self.state.service_range.get_or_init(|| range);
         self
     }
 

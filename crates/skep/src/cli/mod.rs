@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use ipnet::Ipv4Net;
 use skep_api::crd;
 
 pub use machine::{DataArgs, DoctorArgs, DownArgs, IsolationChoice, StatusArgs, StatusFormat, UpArgs};
@@ -83,6 +84,10 @@ pub struct ApiServerArgs {
     /// A further name or address by which clients reach the server, for its certificate. May be given several times.
     #[arg(long = "tls-san", value_name = "NAME", value_delimiter = ',', value_parser = host)]
     pub tls_names: Vec<String>,
+    /// The range of the services' addresses. It belongs to the data, and can be changed while no services are there.
+    /// [default: that of the data, 10.96.0.0/16 for new ones]
+    #[arg(long, value_name = "RANGE")]
+    pub service_range: Option<Ipv4Net>,
 }
 
 /// Print the CustomResourceDefinitions of all kinds.

@@ -5,10 +5,12 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use ipnet::Ipv4Net;
 
 use crate::api_server::ApiServer;
 use crate::cli::ApiServerArgs;
 use crate::hint::Hinted;
+use crate::service_range::Chosen;
 use crate::shell;
 use crate::stop::Stop;
 
@@ -18,11 +20,12 @@ pub struct Settings {
     data: PathBuf,
     listen: SocketAddr,
     names: Vec<String>,
+    service_range: Option<Ipv4Net>,
 }
 
 impl From<ApiServerArgs> for Settings {
     fn from(args: ApiServerArgs) -> Self {
-        Self { data: args.data_dir, listen: args.listen, names: args.tls_names }
+        Self { data: args.data_dir, listen: args.listen, names: args.tls_names, service_range: args.service_range }
     }
 }
 
@@ -38,7 +41,8 @@ async fn serve(settings: &Settings) -> anyhow::Result<()> {
             .hint("choose another address with --listen, or port 0 for any that is free")
     })?;
     fs::create_dir_all(&settings.data).with_context(|| format!("cannot create {}", settings.data.display()))?;
-    let server = ApiServer::start(&settings.data, listener, &settings.names).await?;
+    let services = Chosen::new(&settings.data, settings.service_range)?;
+    let server = ApiServer::start(&settings.data, listener, &settings.names, services).await?;
     eprintln!("serving https://{}; export KUBECONFIG={}", server.address(), shell::word(server.kubeconfig()));
     stop.asked().await;
     server.stop().await;

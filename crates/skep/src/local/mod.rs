@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use ipnet::Ipv4Net;
-use kube::Client;
+use k8s_openapi::api::core::v1::Service;
+use kube::api::DeleteParams;
+use kube::{Api, Client};
 use serde_json::{Value, json};
 use skep_kube::controllers::{self, Controllers, Storage};
 use skep_node::broker::{Broker, BrokerError};
@@ -28,12 +30,10 @@ use crate::data_folder::DataFolder;
 use crate::hint::Hinted;
 use crate::machine;
 use crate::objects::Place;
+use crate::service_range::Chosen;
 pub(crate) use manifests::{Manifest, read};
 
 const NODE_NAME: &str = "skep";
-/// The addresses that every cluster has.
-const API_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 96, 0, 1);
-const DNS_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 96, 0, 10);
 
 /// What to start, and where.
 #[derive(Debug)]
@@ -42,6 +42,7 @@ pub(crate) struct Settings {
     pub(crate) listen: SocketAddr,
     pub(crate) isolation: Isolation,
     pub(crate) pod_range: Ipv4Net,
+    pub(crate) services: Chosen,
     pub(crate) manifests: Vec<Manifest>,
     /// Whether there is a demo where nothing else was ever applied.
     pub(crate) demo: bool,
@@ -65,15 +66,16 @@ impl Local {
         let broker = Broker::connect().context("cannot reach the process outside of the namespaces")?;
         let listener = broker.listen(settings.listen).await.map_err(|error| busy(&error, settings.listen))?;
         let is_new = settings.data.is_new()?;
-        let server = ApiServer::start(settings.data.path(), listener, &[]).await?;
+        let server = ApiServer::start(settings.data.path(), listener, &[], settings.services).await?;
         let client = server.client();
-        let ranges = NetworkConfig { pod_range: settings.pod_range, service_range: machine::SERVICE_RANGE.parse()? };
+        let ranges = NetworkConfig { pod_range: settings.pod_range, service_range: settings.services.range() };
         let network = Network::start(settings.isolation, ranges).await?;
+        let addresses = settings.services.addresses();
         let has_services = settings.isolation == Isolation::Namespaces;
         if has_services {
-            server.serve_pods(SocketAddr::from((API_ADDRESS, 443))).await?;
+            server.serve_pods(SocketAddr::from((addresses.api_server(), 443))).await?;
         }
-        apply(&client, &api_service()).await?;
+        offer_api_server(&client, addresses.api_server()).await?;
         install_kinds(&client).await?;
         let (stop_controllers, stopped) = oneshot::channel::<()>();
         let storage = Storage {
@@ -87,7 +89,7 @@ impl Local {
             let _ = stopped.await;
         }));
         let operator = Operator::start(client.clone(), &skep_operator::settings::Settings::default(), Arc::default());
-        let dns = has_services.then_some(SocketAddr::from((DNS_ADDRESS, 53)));
+        let dns = has_services.then_some(SocketAddr::from((addresses.name_server(), 53)));
         let node_address = match settings.isolation {
             Isolation::Namespaces => IpAddr::V4(network.node_address()),
             Isolation::None => IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -182,17 +184,24 @@ fn busy(error: &BrokerError, address: SocketAddr) -> Hinted {
     }
 }
 
-/// The service that pods know the API server by.
-fn api_service() -> Value {
-    json!({
+/// Makes the service that pods know the API server by. One at another address, from before the range was changed, makes
+/// room: a service cannot move.
+async fn offer_api_server(client: &Client, address: Ipv4Addr) -> anyhow::Result<()> {
+    let services: Api<Service> = Api::namespaced(client.clone(), "default");
+    let found = services.get_opt("kubernetes").await?.and_then(|service| service.spec?.cluster_ip);
+    if found.is_some_and(|found| found != address.to_string()) {
+        services.delete("kubernetes", &DeleteParams::default()).await?;
+    }
+    let service = json!({
         "apiVersion": "v1", "kind": "Service",
         "metadata": {
             "name": "kubernetes", "namespace": "default",
             "labels": {"component": "apiserver", "provider": "kubernetes"},
         },
         "spec": {
-            "clusterIP": IpAddr::V4(API_ADDRESS),
+            "clusterIP": address,
             "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 443}],
         },
-    })
+    });
+    apply(client, &service).await
 }

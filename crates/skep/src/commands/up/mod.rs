@@ -19,6 +19,7 @@ use crate::enclosed;
 use crate::endpoint::Side;
 use crate::hint::Hinted;
 use crate::local::{self, Local};
+use crate::service_range::Chosen;
 use crate::stop::Stop;
 use crate::{screen, shell};
 
@@ -29,6 +30,7 @@ pub struct Settings {
     listen: SocketAddr,
     isolation: IsolationChoice,
     pod_range: Ipv4Net,
+    service_range: Option<Ipv4Net>,
     manifests: Vec<PathBuf>,
     demo: bool,
     image_map: ImageMap,
@@ -65,6 +67,7 @@ impl TryFrom<UpArgs> for Settings {
             listen: args.listen,
             isolation: args.isolation,
             pod_range: args.pod_range,
+            service_range: args.service_range,
             demo: args.filename.is_empty() && !args.no_demo,
             manifests: args.filename,
             image_map,
@@ -93,13 +96,17 @@ pub(super) fn run(settings: Settings) -> anyhow::Result<()> {
 
 async fn serve(settings: Settings, isolation: Isolation) -> anyhow::Result<()> {
     let mut stop = Stop::new()?;
-    let Settings { data, listen, pod_range, manifests, demo, image_map, named_map, isolation: _, place } = settings;
+    let Settings { data, listen, pod_range, service_range, manifests, demo, image_map, named_map, isolation: _, place } =
+        settings;
     if let Place::Background(log) = place {
         data.adopt_log(&log)?;
     }
     let manifests = local::read(&manifests)?;
     packages::check(&manifests, &image_map, &data)?;
-    let start = local::Settings { data: data.clone(), listen, isolation, pod_range, manifests, demo, image_map };
+    let services = Chosen::new(data.path(), service_range)?;
+    services.keep_apart_from(pod_range)?;
+    let start =
+        local::Settings { data: data.clone(), listen, isolation, pod_range, services, manifests, demo, image_map };
     let local = tokio::select! {
         local = Local::start(start) => local?,
         () = stop.asked() => return Ok(()),
