@@ -12,7 +12,7 @@ use kube::{Client, ResourceExt as _};
 use parking_lot::Mutex;
 use skep_kube::controllers::events::{Note, Recorder};
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 use super::backoff::BackoffRules;
 use super::drive::Role;
@@ -155,6 +155,21 @@ impl Context {
         let order = stop.wait_for(Option::is_some).await.ok().and_then(|order| *order);
         // Whoever could have given it is gone: there is no time left.
         order.unwrap_or_else(|| Stop { deadline: Instant::now(), leave: true, goes_on: false })
+    }
+
+    /// Waits for a moment, or for an earlier one when the pod has to stop by then. What is asked to end has `least` time
+    /// in any case.
+    pub(super) async fn time_is_up(&self, deadline: Instant, least: Duration) {
+        let earliest = Instant::now() + least;
+        let mut stop = self.stop.clone();
+        loop {
+            let ordered = stop.borrow_and_update().map_or(deadline, |order| order.deadline.min(deadline));
+            tokio::select! {
+                () = sleep_until(ordered.max(earliest)) => return,
+                // Without anybody to give orders, none are given.
+                () = async { if stop.changed().await.is_err() { std::future::pending().await } } => {}
+            }
+        }
     }
 
     /// The moment until which a container has time when it is asked to end now.

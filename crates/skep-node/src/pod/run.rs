@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::Container as Wish;
 use k8s_openapi::jiff::Timestamp;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout};
 
 use super::context::{Context, Live};
 use super::drive::Role;
@@ -142,26 +142,28 @@ pub(super) async fn image_changed(context: &Context, wish: &Wish) {
     }
 }
 
-/// Ends a container: its hook, a request, and after the deadline by force.
+/// Ends a container: its hook, a request, and after the deadline by force. The deadline may be moved forward meanwhile: a
+/// node that is stopped does not wait for as long as a pod may.
 async fn stop(context: &Context, wish: &Wish, live: &Live, deadline: Instant) -> Exit {
-    let deadline = deadline.max(Instant::now() + SHORTEST_GRACE);
     if let Some(hook) = wish.lifecycle.as_ref().and_then(|lifecycle| lifecycle.pre_stop.as_ref()) {
         let address = context.place().pod_ip.unwrap_or(context.node.place.host_ip);
-        let left = deadline.saturating_duration_since(Instant::now());
+        let left = deadline.saturating_duration_since(Instant::now()).max(SHORTEST_GRACE);
         let work = hook::run(hook, wish, live, address, left);
         tokio::select! {
+            biased;
             outcome = work => if let Err(reason) = outcome {
                 context.warn("FailedPreStopHook", format!("PreStopHook failed: {reason}"));
             },
             exit = live.container.wait() => return exit,
+            () = context.time_is_up(deadline, SHORTEST_GRACE) => {}
         }
     }
     live.container.terminate();
-    let deadline = deadline.max(Instant::now() + SHORTEST_GRACE);
-    if let Ok(exit) = timeout_at(deadline, live.container.wait()).await {
-        return exit;
+    tokio::select! {
+        biased;
+        exit = live.container.wait() => exit,
+        () = context.time_is_up(deadline, SHORTEST_GRACE) => kill(&live.container).await,
     }
-    kill(&live.container).await
 }
 
 async fn kill(container: &Container) -> Exit {

@@ -9,9 +9,12 @@ use kube::{Api, ResourceExt as _};
 use serde_json::json;
 
 use crate::cluster::{Cluster, SHELL};
-use crate::look::{STAY, eventually, field, script, until};
+use crate::look::{STAY, eventually, field, script, until, with};
 
-crate::trials![scratch_space_stays_and_what_comes_first_comes_first];
+crate::trials![
+    scratch_space_stays_and_what_comes_first_comes_first,
+    a_node_that_stops_does_not_wait_for_pods_that_end_already
+];
 
 async fn scratch_space_stays_and_what_comes_first_comes_first(cluster: Arc<Cluster>) {
     let folder = tempfile::tempdir().unwrap();
@@ -42,6 +45,33 @@ async fn scratch_space_stays_and_what_comes_first_comes_first(cluster: Arc<Clust
     eventually(|| std::future::ready(!scratch.exists())).await;
     node.stop().await;
     cluster.run(&["delete", "node", "returns"]).await;
+}
+
+/// Longer than a test may take.
+const GRACE: u32 = 3_600;
+
+async fn a_node_that_stops_does_not_wait_for_pods_that_end_already(cluster: Arc<Cluster>) {
+    let folder = tempfile::tempdir().unwrap();
+    let node = cluster.another_node("hurries", folder.path()).await;
+    let mount = json!({"volumeMounts": [{"name": "v", "mountPath": "/v"}]});
+    let deaf = with(script("trap 'echo asked >> /v/asked' TERM; echo > /v/begun; while :; do sleep 0.1; done"), &mount);
+    // The same before it is asked.
+    let mut hooked = with(script("trap '' TERM; echo > /v/there; while :; do sleep 0.1; done"), &mount);
+    hooked["name"] = "hooked".into();
+    hooked["lifecycle"] = json!({"preStop": {"exec": {"command": ["sleep", GRACE.to_string()]}}});
+    let more = json!({"nodeName": "hurries", "terminationGracePeriodSeconds": GRACE,
+        "volumes": [{"name": "v", "emptyDir": {}}]});
+    cluster.pod_with("lingers", json!([deaf, hooked]), more).await;
+    let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), "default");
+    let uid = pods.get("lingers").await.unwrap().uid().unwrap();
+    let volume = folder.path().join("node/scratch").join(&uid).join("v");
+    eventually(|| std::future::ready(["begun", "there"].iter().all(|name| volume.join(name).exists()))).await;
+    cluster.run(&["delete", "pod", "lingers", "--wait=false"]).await;
+    noted(&volume.join("asked"), "asked\n").await;
+    assert!(pods.get_opt("lingers").await.unwrap().is_some(), "it has time");
+    node.stop().await;
+    assert!(pods.get_opt("lingers").await.unwrap().is_none(), "it is gone with all of it");
+    cluster.run(&["delete", "node", "hurries"]).await;
 }
 
 /// Waits until a file has this text; it must not have any other that long.
