@@ -16,6 +16,7 @@ pub mod image;
 pub mod isolation;
 pub mod kubelet;
 pub mod log;
+mod mark;
 pub mod member;
 pub mod network;
 pub mod node;

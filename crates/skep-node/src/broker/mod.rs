@@ -11,7 +11,7 @@ pub(crate) use pasta::NAMES;
 pub(crate) use serve::serve;
 
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,6 +26,12 @@ use crate::container::{Exit, StartError, Streams};
 #[derive(Debug, Clone)]
 pub struct Broker {
     channel: Arc<AsyncChannel>,
+}
+
+/// A port of the machine that no other run of Skep is given.
+#[derive(Debug)]
+pub struct Reservation {
+    _mark: OwnedFd,
 }
 
 /// A command to run on the machine, outside of all namespaces, with its network.
@@ -89,6 +95,8 @@ enum Request {
     ListenForOthers(SocketAddr),
     /// A socket for packets, on the loopback only.
     Bind(SocketAddr),
+    /// A mark that a port of the loopback is spoken for, whether or not anybody listens there.
+    Reserve(u16),
     /// To a host by its name or address.
     Dial(String, u16),
     Run(HostCommand),
@@ -137,6 +145,12 @@ impl Broker {
     pub async fn bind(&self, address: SocketAddr) -> Result<UdpSocket, BrokerError> {
         check_loopback(address)?;
         self.open(address, &Request::Bind(address)).await.map(UdpSocket::from)
+    }
+
+    /// Keeps other runs of Skep away from a port of the loopback of the machine, as long as the result is kept.
+    pub async fn reserve(&self, port: u16) -> Result<Reservation, BrokerError> {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        self.open(address, &Request::Reserve(port)).await.map(|mark| Reservation { _mark: mark })
     }
 
     /// Opens a listener on any address of the machine: others may reach it, so it has to know whom it talks to.

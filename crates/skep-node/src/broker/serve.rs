@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 use super::{Answer, HostCommand, Request, pasta};
 use crate::channel::{AsyncChannel, Channel};
 use crate::container::{Capabilities, Ending, Identity, Init, Place, Program, Root, StartError, World};
+use crate::mark::Mark;
 use crate::sys::Namespaces;
 
 /// How long a host may take to answer.
@@ -52,6 +53,7 @@ async fn answer(request: Request, mut descriptors: Vec<OwnedFd>, inside: Option<
             open(TcpListener::bind(address), &answers).await
         }
         Request::Bind(address) => open(UdpSocket::bind(address), &answers).await,
+        Request::Reserve(port) => open(Mark::set(&format!("port-{port}")).map(|mark| mark.0), &answers).await,
         Request::Dial(host, port) => dial(&host, port, &answers).await,
         Request::Run(command) => run(command, descriptors, &answers).await,
         Request::Internet => match inside {

@@ -1,22 +1,21 @@
 //! The part of the loopback that one run without namespaces has for itself.
 //!
 //! All such runs of a machine share its loopback. Each marks the addresses that it uses, so that the next to come goes
-//! elsewhere. A mark is a socket with a name that only one process of the network can have, and goes with its process.
+//! elsewhere.
 
 use std::collections::BTreeSet;
 use std::io;
-use std::os::linux::net::SocketAddrExt as _;
-use std::os::unix::net::{SocketAddr, UnixListener};
 
 use ipnet::Ipv4Net;
 
 use super::{NetworkError, Reach};
+use crate::mark::Mark;
 
 /// Addresses of the loopback that nobody else uses as long as this exists.
 #[derive(Debug)]
 pub(super) struct Claim {
     pub(super) reach: Reach,
-    _marks: Vec<UnixListener>,
+    _marks: Vec<Mark>,
 }
 
 impl Claim {
@@ -39,7 +38,7 @@ fn second_parts(range: Ipv4Net) -> std::ops::RangeInclusive<u8> {
 }
 
 /// Marks the place of all parts; none when somebody has marked one of them.
-fn mark(parts: &BTreeSet<u8>, shift: u8) -> io::Result<Option<Vec<UnixListener>>> {
+fn mark(parts: &BTreeSet<u8>, shift: u8) -> io::Result<Option<Vec<Mark>>> {
     let mut marks = Vec::new();
     for part in parts {
         let moved = part.wrapping_add(shift);
@@ -47,8 +46,7 @@ fn mark(parts: &BTreeSet<u8>, shift: u8) -> io::Result<Option<Vec<UnixListener>>
         if moved == 0 && shift > 0 {
             return Ok(None);
         }
-        let name = SocketAddr::from_abstract_name(format!("skep-loopback-127.{moved}"))?;
-        match UnixListener::bind_addr(&name) {
+        match Mark::set(&format!("loopback-127.{moved}")) {
             Ok(mark) => marks.push(mark),
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Ok(None),
             Err(error) => return Err(error),

@@ -3,7 +3,8 @@
 //! A service keeps the port that it was given once: its URL is in the settings of other programs. The port is
 //! remembered on the service itself, in an annotation that nobody else writes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::net::{Ipv4Addr, SocketAddr};
 
 use k8s_openapi::api::core::v1::Service;
@@ -11,7 +12,7 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::json;
 
-use crate::broker::Broker;
+use crate::broker::{Broker, Reservation};
 
 /// Says at which ports of this machine a service is: `SERVICE-PORT:LOCAL-PORT`, separated by commas.
 const ANNOTATION: &str = "skep.dev/local-ports";
@@ -31,33 +32,75 @@ pub fn local_ports(service: &Service) -> BTreeMap<u16, u16> {
     service.annotations().get(ANNOTATION).into_iter().flat_map(|text| text.split(',')).filter_map(pair).collect()
 }
 
-/// Gives every service that is offered on this machine its ports, and takes them from those that no longer are.
-///
-/// Offered are balancers, and services that belong to an object of the API group `group`.
-pub(super) async fn assign(client: &Client, broker: &Broker, group: Option<&str>, services: &[&Service]) {
-    let mut known = BTreeMap::new();
-    let changes = loop {
-        let changes = plan(services, group, &known);
-        let wanted = changes.iter().flat_map(|(service, ports)| {
-            let remembered = local_ports(service);
-            ports.values().copied().filter(move |port| !remembered.values().any(|known| known == port))
-        });
-        let unknown: Vec<u16> = wanted.filter(|port| !known.contains_key(port)).collect();
-        if unknown.is_empty() || known.len() > MOST_TRIED {
-            break changes;
+/// The ports of the machine that this run has given to services. No other run gives them away in the meantime, even while
+/// nobody listens there, as no pod is ready.
+#[derive(Debug, Default)]
+pub(super) struct LocalPorts {
+    reserved: BTreeMap<u16, Reservation>,
+}
+
+impl LocalPorts {
+    /// Gives every service that is offered on this machine its ports, and takes them from those that no longer are.
+    ///
+    /// Offered are balancers, and services that belong to an object of the API group `group`.
+    pub(super) async fn assign(
+        &mut self,
+        client: &Client,
+        broker: &Broker,
+        group: Option<&str>,
+        services: &[&Service],
+    ) {
+        let remembered: BTreeSet<u16> =
+            services.iter().flat_map(|service| local_ports(service).into_values()).collect();
+        for port in &remembered {
+            // Another run may have it, which is told when the port is opened.
+            self.reserve(broker, *port).await;
         }
-        for port in unknown {
-            let is_free = broker.listen(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await.is_ok();
-            known.insert(port, is_free);
+        let mut known = BTreeMap::new();
+        let changes = loop {
+            let changes = plan(services, group, &known);
+            let wanted = changes.iter().flat_map(|(service, ports)| {
+                let remembered = local_ports(service);
+                ports.values().copied().filter(move |port| !remembered.values().any(|known| known == port))
+            });
+            let unknown: Vec<u16> = wanted.filter(|port| !known.contains_key(port)).collect();
+            if unknown.is_empty() || known.len() > MOST_TRIED {
+                break changes;
+            }
+            for port in unknown {
+                known.insert(port, self.is_free(broker, port).await);
+            }
+        };
+        let given: BTreeSet<u16> = changes.iter().flat_map(|(_, ports)| ports.values().copied()).collect();
+        self.reserved.retain(|port, _| remembered.contains(port) || given.contains(port));
+        for (service, ports) in changes {
+            remember(client, service, &ports).await;
         }
-    };
-    for (service, ports) in changes {
-        let (namespace, name) = (service.namespace().unwrap_or_default(), service.name_any());
-        let api: Api<Service> = Api::namespaced(client.clone(), &namespace);
-        let patch = json!({"metadata": {"annotations": {ANNOTATION: written(&ports)}}});
-        if let Err(error) = api.patch(&name, &PatchParams::default(), &Patch::Merge(&patch)).await {
-            tracing::debug!(namespace, service = name, %error, "local ports not remembered");
+    }
+
+    /// Whether nobody else has a port, which is ours then.
+    async fn is_free(&mut self, broker: &Broker, port: u16) -> bool {
+        let is_open = || async { broker.listen(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await.is_ok() };
+        self.reserve(broker, port).await && is_open().await
+    }
+
+    /// Whether a port is reserved for this run, now or from before.
+    async fn reserve(&mut self, broker: &Broker, port: u16) -> bool {
+        if let Entry::Vacant(vacant) = self.reserved.entry(port)
+            && let Ok(reservation) = broker.reserve(port).await
+        {
+            vacant.insert(reservation);
         }
+        self.reserved.contains_key(&port)
+    }
+}
+
+async fn remember(client: &Client, service: &Service, ports: &BTreeMap<u16, u16>) {
+    let (namespace, name) = (service.namespace().unwrap_or_default(), service.name_any());
+    let api: Api<Service> = Api::namespaced(client.clone(), &namespace);
+    let patch = json!({"metadata": {"annotations": {ANNOTATION: written(ports)}}});
+    if let Err(error) = api.patch(&name, &PatchParams::default(), &Patch::Merge(&patch)).await {
+        tracing::debug!(namespace, service = name, %error, "local ports not remembered");
     }
 }
 
@@ -129,7 +172,11 @@ fn numbers(service: &Service, on_node: bool) -> BTreeSet<u16> {
 
 #[cfg(test)]
 mod tests {
+    use kube::api::PostParams;
     use serde_json::Value;
+    use skep_kube::auth::tokens::{SigningKey, TokenAuthority};
+    use skep_kube::server::Server;
+    use skep_kube::store::Store;
 
     use super::*;
 
@@ -207,5 +254,41 @@ mod tests {
             owned("foreign", "apps/v1", "10.96.0.8"),
         ];
         assert_eq!(planned(&services, &[]), [line("proxy", "9000:9000")]);
+    }
+
+    /// A machine with a service that wants this port, and nobody behind it.
+    async fn machine(port: u16) -> Client {
+        let tokens = TokenAuthority::new(SigningKey::generate().unwrap());
+        let server = Server::new(Store::open(None).unwrap(), tokens, "127.0.0.1:1").await.unwrap();
+        let api: Api<Service> = Api::namespaced(server.client(), "default");
+        let object = json!({"metadata": {"name": "echo"}, "spec": {"type": "LoadBalancer", "ports": [{"port": port}]}});
+        api.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
+        server.client()
+    }
+
+    async fn assigned(client: &Client, broker: &Broker, ports: &mut LocalPorts) -> BTreeMap<u16, u16> {
+        let api: Api<Service> = Api::namespaced(client.clone(), "default");
+        ports.assign(client, broker, Some(GROUP), &[&api.get("echo").await.unwrap()]).await;
+        local_ports(&api.get("echo").await.unwrap())
+    }
+
+    #[tokio::test]
+    async fn two_runs_do_not_give_away_the_same_port() {
+        let port = skep_conformance::ports::free_port().unwrap();
+        let broker = Broker::connect().unwrap();
+        let (first, second) = (machine(port).await, machine(port).await);
+        let (mut of_first, mut of_second) = (LocalPorts::default(), LocalPorts::default());
+        assert_eq!(assigned(&first, &broker, &mut of_first).await, [(port, port)].into());
+        assert_eq!(assigned(&second, &broker, &mut of_second).await, [(port, port + 1)].into());
+        // What is remembered is reserved again, and what was given once is kept.
+        drop((of_first, of_second));
+        let (mut of_first, mut of_second) = (LocalPorts::default(), LocalPorts::default());
+        assert_eq!(assigned(&second, &broker, &mut of_second).await, [(port, port + 1)].into());
+        assert_eq!(assigned(&first, &broker, &mut of_first).await, [(port, port)].into());
+        let third = machine(port).await;
+        assert_eq!(assigned(&third, &broker, &mut LocalPorts::default()).await, [(port, port + 2)].into());
+        // A service that is gone needs none.
+        of_first.assign(&first, &broker, Some(GROUP), &[]).await;
+        assert_eq!(assigned(&machine(port).await, &broker, &mut LocalPorts::default()).await, [(port, port)].into());
     }
 }

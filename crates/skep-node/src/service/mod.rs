@@ -28,6 +28,7 @@ use crate::network::Reach;
 pub use closed_port::closed_ports;
 use directory::Directory;
 use dns::NameServer;
+use local_port::LocalPorts;
 pub use local_port::local_ports;
 use proxy::Proxy;
 
@@ -91,6 +92,7 @@ async fn follow(config: ServiceConfig, sender: watch::Sender<Directory>) {
     // Many changes that come together are one.
     let mut news = news.ready_chunks(1_000);
     let mut proxy = Proxy::new(config.broker.clone(), config.reach.host(config.node));
+    let mut local_ports = LocalPorts::default();
     let mut balancers = BTreeSet::new();
     loop {
         tokio::select! {
@@ -116,7 +118,7 @@ async fn follow(config: ServiceConfig, sender: watch::Sender<Directory>) {
         if config.local_group.is_some() {
             closed_port::remember(&config.client, &services, &proxy.closed_ports()).await;
         }
-        local_port::assign(&config.client, &config.broker, config.local_group, &services).await;
+        local_ports.assign(&config.client, &config.broker, config.local_group, &services).await;
         announce(&config.client, &services, &mut balancers).await;
     }
 }
