@@ -67,7 +67,7 @@ fn run(kind: &Builtin, object: &Value, other: &Value) {
     builtin::admit_pod(&mut new);
     builtin::admit_node(&mut new);
     builtin::prepare_create(kind, &mut new, "2026-01-02T03:04:05Z");
-    let state = Allocations::new((Ipv4Addr::new(10, 0, 0, 0), 16), 30000..=32767, &[]);
+    let state = Allocations::new((Ipv4Addr::new(10, 0, 0, 0), 16), 30000..=32767, vec![]);
     builtin::validate_create(kind, &new);
     let _ = builtin::allocate(&mut new, &state, 7);
     for (new, old) in [(object, other), (other, object)] {
