@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+/// Far more than an answer takes, for machines that are busy.
+const LIMIT: Duration = Duration::from_mins(2);
+
 /// A request on a connection of its own.
 pub(crate) struct Request {
     method: &'static str,
@@ -45,7 +48,7 @@ impl Request {
 
     pub(crate) fn send(&self, address: &str) -> Response {
         let mut stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_read_timeout(Some(LIMIT)).unwrap();
         let host = ("Host".to_owned(), address.to_owned());
         let is_named = self.headers.iter().any(|(name, _)| name == "Host");
         let headers = self.headers.iter().chain((!is_named).then_some(&host));

@@ -38,7 +38,7 @@ const got = {
   tools: (await client.listTools()).tools.some((tool) => tool.name === "echo"),
   echo: await text("echo", { message: "hi" }),
   sum: (await client.callTool({ name: "add", arguments: { a: 2, b: 3 } })).structuredContent,
-  progress: await text("progress", { steps: 2, milliseconds: 100 }, { onprogress: ({ progress }) => steps.push(progress) }),
+  progress: await text("progress", { steps: 2, milliseconds: 500 }, { onprogress: ({ progress }) => steps.push(progress) }),
   sampling: await text("sampling", { prompt: "?" }),
   elicitation: await text("elicitation", {}),
   resource: (await client.readResource({ uri: "demo://greeting/Ada" })).contents[0].text,
