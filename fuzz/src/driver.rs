@@ -68,7 +68,7 @@ pub fn corpus(target: &Target) -> io::Result<Vec<Vec<u8>>> {
     files.iter().map(fs::read).collect()
 }
 
-/// Runs the target on its corpus, and then on mutations of it until the time is up.
+/// Runs the target on its corpus, and then on mutations of it until the time is up, at least one.
 pub fn run(target: &'static Target, time: Duration, seed: u64) -> Result<Report, Failure> {
     let corpus = corpus(target).map_err(Failure::Corpus)?;
     let start = Progress { begun: Instant::now(), input: Vec::new(), runs: 0, slowest: Duration::ZERO };
@@ -99,9 +99,12 @@ pub fn run(target: &'static Target, time: Duration, seed: u64) -> Result<Report,
 fn work(target: &Target, corpus: &[Vec<u8>], seed: u64, progress: &Mutex<Progress>, enough: &AtomicBool) {
     let mutator = Mutator::new(corpus);
     let mut random = Random::new(seed);
-    let mut first = corpus.iter();
-    while !enough.load(Ordering::Relaxed) {
-        let input = first.next().cloned().unwrap_or_else(|| mutator.input(&mut random));
+    let mutations = std::iter::repeat_with(|| mutator.input(&mut random));
+    for (number, input) in corpus.iter().cloned().chain(mutations).enumerate() {
+        // All of the corpus and one more, however slow the machine is.
+        if number > corpus.len() && enough.load(Ordering::Relaxed) {
+            return;
+        }
         let begun = Instant::now();
         {
             let mut now = progress.lock().unwrap_or_else(PoisonError::into_inner);

@@ -24,7 +24,7 @@ fn run(name: &str) {
                 report.slowest.as_millis()
             );
             let corpus = driver::corpus(target).unwrap().len() as u64;
-            assert!(report.runs > corpus, "the time was not enough for the corpus of {corpus}: {report:?}");
+            assert!(report.runs > corpus, "not all of the corpus of {corpus} was run: {report:?}");
         }
         Err(failure) => panic!("{name}, seed {seed}: {failure}"),
     }
