@@ -10,6 +10,7 @@ pub mod controller;
 pub mod election;
 pub mod events;
 mod failure;
+pub mod handshake;
 pub mod health;
 mod id;
 pub mod manifests;

@@ -41,6 +41,8 @@ pub struct Operator {
     metrics: Arc<Metrics>,
     queues: BTreeMap<&'static str, Arc<Queue<Key>>>,
     concurrency: Concurrency,
+    /// Whether NetworkPolicies have to be known before anything is done.
+    enforces: bool,
     tasks: JoinSet<()>,
 }
 
@@ -52,7 +54,8 @@ impl Operator {
         let client = metrics.counted(client);
         let (cluster, tasks) = Cluster::watch(client, &settings.namespaces, queues.clone());
         let concurrency = Concurrency(settings.concurrency);
-        let mut operator = Self { cluster, metrics, queues, concurrency, tasks };
+        let enforces = settings.proxy.enforce_network_profiles;
+        let mut operator = Self { cluster, metrics, queues, concurrency, enforces, tasks };
         operator.config::<MCPAuthzConfig>();
         operator.config::<MCPExternalAuthConfig>();
         operator.config::<MCPOIDCConfig>();
@@ -60,7 +63,8 @@ impl Operator {
         operator.config::<MCPToolConfig>();
         operator.config::<MCPWebhookConfig>();
         let (cluster, recorder) = (operator.cluster.clone(), operator.recorder::<MCPServer>());
-        operator.control(MCPServerController::new(cluster, recorder, settings.proxy.clone()));
+        let (proxy, handshake) = (settings.proxy.clone(), settings.handshake.clone());
+        operator.control(MCPServerController::new(cluster, recorder, proxy, handshake));
         let (cluster, recorder) = (operator.cluster.clone(), operator.recorder::<MCPRemoteProxy>());
         operator.control(MCPRemoteProxyController::new(cluster, recorder, settings.proxy.clone()));
         if let Some(page) = settings.migration_page {
@@ -71,7 +75,7 @@ impl Operator {
 
     /// Waits until everything that is watched is known.
     pub async fn ready(&self) {
-        self.cluster.complete().await;
+        self.cluster.complete(self.enforces).await;
     }
 
     /// Looks at everything again, whether it has changed or not. At rest that writes nothing.
@@ -109,10 +113,10 @@ impl Operator {
     fn control<R: Reconcile>(&mut self, reconciler: R) {
         let kind = <R::Kind as skep_api::kind::Kind>::DEFINITION.kind;
         let Some(queue) = self.queues.get(kind).cloned() else { return };
-        let (cluster, concurrency) = (self.cluster.clone(), self.concurrency);
+        let (cluster, concurrency, enforces) = (self.cluster.clone(), self.concurrency, self.enforces);
         let passes = self.metrics.controller(kind, queue.clone());
         self.tasks.spawn(async move {
-            cluster.complete().await;
+            cluster.complete(enforces).await;
             controller::run(&reconciler, &cluster, &queue, concurrency, passes.as_ref()).await;
         });
     }

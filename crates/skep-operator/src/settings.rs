@@ -1,8 +1,11 @@
 //! What the operator is told when it starts.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use skep_api::names::env::operator as variables;
+
+use crate::handshake::Handshake;
 
 /// Everything that can be set from outside.
 #[derive(Clone, Debug)]
@@ -14,6 +17,8 @@ pub struct Settings {
     /// How many objects of a kind are worked on at a time.
     pub concurrency: usize,
     pub proxy: ProxySettings,
+    /// Who finds out whether servers answer; nobody does when unset.
+    pub handshake: Option<Arc<dyn Handshake>>,
     /// How many objects are read at a time when those of older versions are stored anew; none are when unset.
     pub migration_page: Option<u32>,
 }
@@ -31,6 +36,7 @@ impl Default for Settings {
             controllers: crate::operator::KINDS.into(),
             concurrency: CONCURRENCY.into(),
             proxy: ProxySettings::default(),
+            handshake: None,
             migration_page: None,
         }
     }
@@ -55,6 +61,7 @@ impl Settings {
             image_pull_secrets: list(variables::DEFAULT_IMAGE_PULL_SECRETS),
             redis: set(variables::DEFAULT_REDIS_ADDRESS).map(|address| DefaultRedis { address, password }),
             openshift: defaults.openshift,
+            enforce_network_profiles: defaults.enforce_network_profiles,
         };
         Self { namespaces: list(variables::WATCH_NAMESPACE), proxy, ..Self::default() }
     }
@@ -85,6 +92,8 @@ pub struct ProxySettings {
     pub redis: Option<DefaultRedis>,
     /// Whether the cluster is OpenShift, which chooses users and groups itself.
     pub openshift: bool,
+    /// Whether the network of a server is what its permission profile says, by a NetworkPolicy.
+    pub enforce_network_profiles: bool,
 }
 
 /// A session store that is there for everybody.
@@ -105,6 +114,7 @@ impl Default for ProxySettings {
             image_pull_secrets: Vec::new(),
             redis: None,
             openshift: false,
+            enforce_network_profiles: false,
         }
     }
 }

@@ -48,6 +48,11 @@ pub fn backend_headless_service(name: &str) -> String {
     format!("mcp-{name}-headless")
 }
 
+/// The NetworkPolicy of the backend, where permission profiles are enforced.
+pub fn network_policy(name: &str) -> String {
+    format!("{name}-network")
+}
+
 /// The name of a port of the backend's Services.
 pub fn backend_port(port: i32) -> String {
     format!("port-{port}")

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
 use k8s_openapi::api::core::v1::{ConfigMap, Service, ServiceAccount};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::Client;
 use serde::Serialize;
@@ -54,7 +55,11 @@ pub trait ChildKind:
 }
 
 macro_rules! cluster {
-    (own: $($own:ident: $own_kind:ty),+ $(,)?; children: $($child:ident: $child_kind:ty),+ $(,)?) => {
+    (
+        own: $($own:ident: $own_kind:ty),+ $(,)?;
+        children: $($child:ident: $child_kind:ty),+ $(,)?;
+        at_times: $($rare:ident: $rare_kind:ty),+ $(,)?
+    ) => {
         /// What the operator knows of the cluster.
         pub struct Cluster {
             pub client: Client,
@@ -64,6 +69,7 @@ macro_rules! cluster {
             pods: Arc<Cache<PodSeen>>,
             $($own: Arc<Cache<Seen<$own_kind>>>,)+
             $($child: Arc<Cache<Child<$child_kind>>>,)+
+            $($rare: Arc<Cache<Child<$rare_kind>>>,)+
         }
 
         impl Cluster {
@@ -76,14 +82,19 @@ macro_rules! cluster {
                     pods: Arc::default(),
                     $($own: Arc::default(),)+
                     $($child: Arc::default(),)+
+                    $($rare: Arc::default(),)+
                 }
             }
 
-            /// Waits until the first complete list of every kind has arrived.
-            pub async fn complete(&self) {
+            /// Waits until the first complete list of every kind has arrived; of those that are needed only at times, if
+            /// they are.
+            pub async fn complete(&self, at_times: bool) {
                 self.pods.complete().await;
                 $(self.$own.complete().await;)+
                 $(self.$child.complete().await;)+
+                if at_times {
+                    $(self.$rare.complete().await;)+
+                }
             }
 
             /// Has every controller look at all objects of its kind again.
@@ -97,6 +108,7 @@ macro_rules! cluster {
                 watches.pods(self);
                 $(watches.own::<$own_kind>(self);)+
                 $(watches.children::<$child_kind>(self);)+
+                $(watches.children::<$rare_kind>(self);)+
             }
         }
 
@@ -111,6 +123,12 @@ macro_rules! cluster {
                 &cluster.$child
             }
         })+
+
+        $(impl ChildKind for $rare_kind {
+            fn cache(cluster: &Cluster) -> &Arc<Cache<Child<Self>>> {
+                &cluster.$rare
+            }
+        })+
     };
 }
 
@@ -120,7 +138,9 @@ cluster! {
         telemetry_configs: MCPTelemetryConfig, tool_configs: MCPToolConfig, webhook_configs: MCPWebhookConfig,
         virtual_servers: VirtualMCPServer;
     children: config_maps: ConfigMap, deployments: Deployment, role_bindings: RoleBinding, roles: Role,
-        service_accounts: ServiceAccount, services: Service, stateful_sets: StatefulSet,
+        service_accounts: ServiceAccount, services: Service, stateful_sets: StatefulSet;
+    // Only an operator that enforces permission profiles makes these; another one may lack the right to see them.
+    at_times: network_policies: NetworkPolicy,
 }
 
 impl fmt::Debug for Cluster {

@@ -6,6 +6,7 @@ use kube::ResourceExt as _;
 use skep_api::kind::Kind;
 use skep_api::kinds::authz::AuthzConfig;
 use skep_api::kinds::ca_bundle::CABundleRef;
+use skep_api::kinds::mcp_server::PermissionProfileSource;
 use skep_api::kinds::{
     MCPAuthzConfig, MCPExternalAuthConfig, MCPGroup, MCPOIDCConfig, MCPRemoteProxy, MCPServer, MCPServerEntry,
     MCPTelemetryConfig, MCPToolConfig, MCPWebhookConfig, VirtualMCPServer,
@@ -71,7 +72,10 @@ impl<'a> Targets<'a> {
 impl Refers for MCPServer {
     fn targets(&self) -> BTreeSet<ObjectId> {
         let webhooks = self.spec.webhook_config_ref.as_ref().map(|found| found.name.as_str());
-        Targets::of(self.common()).add::<MCPWebhookConfig>(webhooks).found
+        let profile = self.spec.permission_profile.as_ref();
+        let profile = profile.filter(|profile| profile.type_ == PermissionProfileSource::ConfigMap);
+        let profile = profile.map(|profile| profile.name.as_str());
+        Targets::of(self.common()).kind(CONFIG_MAP, profile).add::<MCPWebhookConfig>(webhooks).found
     }
 }
 
@@ -160,9 +164,11 @@ mod tests {
             "authzConfig": {"type": "configMap", "configMap": {"name": "policies"}}, "authzConfigRef": {"name": "z"},
             "externalAuthConfigRef": {"name": "e"}, "authServerRef": {"name": "a"}, "groupRef": {"name": "g"},
             "oidcConfigRef": {"name": "o", "audience": "x"}, "telemetryConfigRef": {"name": "t"},
-            "toolConfigRef": {"name": "f"}, "webhookConfigRef": {"name": "w"}});
+            "toolConfigRef": {"name": "f"}, "webhookConfigRef": {"name": "w"},
+            "permissionProfile": {"type": "configmap", "name": "profile", "key": "p"}});
         let mut expected = vec![
             "ConfigMap policies",
+            "ConfigMap profile",
             "MCPAuthzConfig z",
             "MCPExternalAuthConfig a",
             "MCPExternalAuthConfig e",
@@ -173,7 +179,7 @@ mod tests {
             "MCPWebhookConfig w",
         ];
         assert_eq!(named::<MCPServer>(&shared), expected);
-        expected.pop();
+        expected.retain(|name| !["ConfigMap profile", "MCPWebhookConfig w"].contains(name));
         assert_eq!(named::<MCPRemoteProxy>(&shared), expected);
         let aggregate = json!({"groupRef": {"name": "g"}, "telemetryConfigRef": {"name": "t"},
             "incomingAuth": {"type": "oidc", "oidcConfigRef": {"name": "o", "audience": "x"}, "authzConfigRef": {"name": "z"}},

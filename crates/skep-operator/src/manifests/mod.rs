@@ -4,6 +4,7 @@ pub mod rules;
 
 use serde_json::{Value, json};
 use skep_api::names::env;
+use skep_api::names::labels::{TOOLHIVE, TRUE};
 use skep_api::names::operator::{
     CONTAINER, DEFAULT_NAMESPACE, LEADER_ELECTION_ROLE, LEADER_ELECTION_ROLE_BINDING, MANAGER_ROLE,
     MANAGER_ROLE_BINDING, NAME,
@@ -150,7 +151,8 @@ fn deployment(version: &str) -> Value {
     })
 }
 
-/// Anybody may ask how the operator fares; it talks to the API server and to the name server, and to nobody else.
+/// Anybody may ask how the operator fares; it talks to the API server, to the name server and to the proxies that it has
+/// made, and to nobody else.
 fn network_policy() -> Value {
     json!({
         "apiVersion": "networking.k8s.io/v1",
@@ -169,7 +171,7 @@ fn network_policy() -> Value {
                 {"protocol": "TCP", "port": 6443},
                 {"protocol": "UDP", "port": 53},
                 {"protocol": "TCP", "port": 53},
-            ]}],
+            ]}, {"to": [{"namespaceSelector": {}, "podSelector": {"matchLabels": {TOOLHIVE: TRUE}}}]}],
         },
     })
 }

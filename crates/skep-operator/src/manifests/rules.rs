@@ -101,6 +101,8 @@ pub const MANAGER: &[Rule] = &[
 pub const EXTRA: &[Rule] = &[
     // A restart with the strategy `immediate`.
     Rule::new("", &["pods"], &["delete"]),
+    // Permission profiles that are enforced.
+    Rule::new("networking.k8s.io", &["networkpolicies"], &["create", "delete", "list", "patch", "watch"]),
     // Children that block the deletion of their owner, where the cluster asks for the right to do so.
     Rule::new(GROUP, &["mcpremoteproxies/finalizers"], &["update"]),
 ];

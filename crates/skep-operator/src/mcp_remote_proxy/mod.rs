@@ -2,7 +2,6 @@
 
 mod address;
 mod phase;
-mod status;
 mod validate;
 
 use std::sync::Arc;
@@ -19,8 +18,9 @@ use crate::controller::Reconcile;
 use crate::events::{Note, Recorder};
 use crate::failure::Failure;
 use crate::proxy::build::{Stop, build};
-use crate::proxy::hashes::{Hashes, KeepsHashes};
+use crate::proxy::hashes::Hashes;
 use crate::proxy::report::Report;
+use crate::proxy::status::{WorkloadStatus as _, conclude};
 use crate::proxy::{Proxied as _, checks, notes};
 use crate::settings::ProxySettings;
 use crate::write::Writer;
@@ -83,7 +83,8 @@ impl Reconcile for MCPRemoteProxyController {
             return Ok(Next::Rest);
         }
         let mut report = Report::default();
-        let mut hashes = proxy.status.as_ref().map(KeepsHashes::hashes).unwrap_or_default();
+        let before = proxy.status.clone().unwrap_or_default();
+        let mut hashes = before.hashes();
         checks::session_storage(proxy.common(), &mut report);
         let (outcome, next) = match self.complete(proxy, &mut hashes, &mut report).await {
             Ok(()) => {
@@ -96,7 +97,7 @@ impl Reconcile for MCPRemoteProxyController {
             Err(Stop::Interrupted(failure)) => return Err(failure),
             Err(Stop::Wait) => return Ok(Next::Rest),
         };
-        let status = status::status(proxy, outcome, hashes, report);
+        let status = conclude(proxy, before, outcome, hashes, report);
         writer.status(proxy, &status).await?;
         self.tell(proxy, &status.conditions);
         next

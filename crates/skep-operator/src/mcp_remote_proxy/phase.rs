@@ -3,26 +3,10 @@
 use skep_api::conditions::{Statement, reasons, types};
 use skep_api::kinds::mcp_remote_proxy::MCPRemoteProxyPhase;
 
-/// A phase with the words for it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
-    pub phase: MCPRemoteProxyPhase,
-    pub message: &'static str,
-    verdict: &'static str,
-}
-
-impl Standing {
-    /// The condition that goes with it.
-    pub fn verdict(&self) -> Statement {
-        match self.phase {
-            MCPRemoteProxyPhase::Ready => Statement::holds(types::READY, reasons::DEPLOYMENT_READY, self.verdict),
-            _ => Statement::fails(types::READY, reasons::DEPLOYMENT_NOT_READY, self.verdict),
-        }
-    }
-}
+use crate::proxy::status::Standing;
 
 /// The phase of a proxy, from `status.phase` of its pods; those on their way out do not count.
-pub fn phase<'a>(pods: impl IntoIterator<Item = &'a str>) -> Standing {
+pub fn phase<'a>(pods: impl IntoIterator<Item = &'a str>) -> Standing<MCPRemoteProxyPhase> {
     use MCPRemoteProxyPhase::{Failed, Pending, Ready};
     let (mut running, mut pending, mut failed) = (false, false, false);
     for pod in pods {
@@ -38,7 +22,11 @@ pub fn phase<'a>(pods: impl IntoIterator<Item = &'a str>) -> Standing {
         (.., true) => (Failed, "Remote proxy failed to start", "Deployment failed"),
         _ => (Pending, "No pods found for remote proxy", "No pods found"),
     };
-    Standing { phase, message, verdict }
+    let verdict = match phase {
+        Ready => Statement::holds(types::READY, reasons::DEPLOYMENT_READY, verdict),
+        _ => Statement::fails(types::READY, reasons::DEPLOYMENT_NOT_READY, verdict),
+    };
+    Standing { phase, message: message.to_owned(), verdict }
 }
 
 #[cfg(test)]
@@ -56,7 +44,7 @@ mod tests {
             (&["Failed"], (Failed, "Remote proxy failed to start")),
         ] {
             let found = phase(pods.iter().copied());
-            assert_eq!((found.phase, found.message), expected, "{pods:?}");
+            assert_eq!((found.phase, found.message.as_str()), expected, "{pods:?}");
         }
     }
 }

@@ -4,6 +4,7 @@ use skep_api::conditions::{Statement, reasons, types};
 use skep_api::kinds::mcp_server::MCPServerPhase;
 
 use crate::cluster::PodClass;
+use crate::proxy::status::Standing;
 
 /// What is observed of a server that has nothing wrong with it.
 #[derive(Clone, Debug, Default)]
@@ -14,56 +15,45 @@ pub struct Observed {
     pub pods: Vec<PodClass>,
     /// Whether the StatefulSet of the backend exists.
     pub has_backend: bool,
+    /// Whether the proxy is being replaced by a newer one.
+    pub is_replaced: bool,
 }
 
-/// A phase with the words for it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
-    pub phase: MCPServerPhase,
-    pub message: String,
-    pub ready_replicas: i32,
+fn standing(phase: MCPServerPhase, message: impl Into<String>) -> Standing<MCPServerPhase> {
+    let message = message.into();
+    let verdict = match phase {
+        MCPServerPhase::Ready => Statement::holds(types::READY, reasons::READY, message.as_str()),
+        _ => Statement::fails(types::READY, reasons::NOT_READY, message.as_str()),
+    };
+    Standing { phase, message, verdict }
 }
 
-impl Standing {
-    fn new(phase: MCPServerPhase, message: impl Into<String>, ready_replicas: i32) -> Self {
-        Self { phase, message: message.into(), ready_replicas }
-    }
-
-    /// The condition that goes with it.
-    pub fn verdict(&self) -> Statement {
-        match self.phase {
-            MCPServerPhase::Ready => Statement::holds(types::READY, reasons::READY, self.message.as_str()),
-            _ => Statement::fails(types::READY, reasons::NOT_READY, self.message.as_str()),
-        }
-    }
-}
-
-/// The phase of a server whose objects are all in place.
-pub fn phase(observed: &Observed) -> Standing {
+/// Where a server stands whose objects are all in place, and how many of its proxies run.
+pub fn phase(observed: &Observed) -> (Standing<MCPServerPhase>, i32) {
     use MCPServerPhase::{Failed, Pending, Ready, Stopped};
     if observed.replicas == Some(0) {
-        return Standing::new(Stopped, "MCP server is stopped (scaled to zero)", 0);
+        return (standing(Stopped, "MCP server is stopped (scaled to zero)"), 0);
     }
     if observed.pods.is_empty() {
-        return Standing::new(Pending, "MCP server is being created", 0);
+        return (standing(Pending, "MCP server is being created"), 0);
     }
     let count = |wanted: fn(&PodClass) -> bool| observed.pods.iter().filter(|pod| wanted(pod)).count();
     let running = i32::try_from(count(|pod| *pod == PodClass::Running)).unwrap_or(i32::MAX);
     if running > 0 && !observed.has_backend {
-        return Standing::new(Pending, "MCP server proxy is running; recreating missing workload StatefulSet", running);
+        return (standing(Pending, "MCP server proxy is running; recreating missing workload StatefulSet"), running);
     }
     if running > 0 {
-        return Standing::new(Ready, "MCP server is running", running);
+        return (standing(Ready, "MCP server is running"), running);
     }
     let failed = observed.pods.iter().find_map(|pod| match pod {
         PodClass::Failed(reason) => Some(reason.as_deref()),
         _ => None,
     });
     match failed {
-        Some(Some(reason)) => Standing::new(Failed, format!("MCP server pod failed: {reason}"), 0),
-        Some(None) => Standing::new(Failed, "MCP server pod failed", 0),
-        None if count(|pod| *pod == PodClass::Pending) > 0 => Standing::new(Pending, "MCP server is starting", 0),
-        None => Standing::new(Pending, "No healthy pods found", 0),
+        Some(Some(reason)) => (standing(Failed, format!("MCP server pod failed: {reason}")), 0),
+        Some(None) => (standing(Failed, "MCP server pod failed"), 0),
+        None if count(|pod| *pod == PodClass::Pending) > 0 => (standing(Pending, "MCP server is starting"), 0),
+        None => (standing(Pending, "No healthy pods found"), 0),
     }
 }
 
@@ -90,10 +80,10 @@ mod tests {
             (vec![starting(), Terminating], false, (Pending, "MCP server is starting", 0)),
             (vec![Terminating], true, (Pending, "No healthy pods found", 0)),
         ] {
-            let found = phase(&Observed { replicas: Some(1), pods: pods.clone(), has_backend });
-            assert_eq!((found.phase, found.message.as_str(), found.ready_replicas), expected, "{pods:?}");
+            let (found, running) = phase(&Observed { replicas: Some(1), pods: pods.clone(), has_backend, is_replaced: false });
+            assert_eq!((found.phase, found.message.as_str(), running), expected, "{pods:?}");
         }
-        let stopped = phase(&Observed { replicas: Some(0), pods: vec![Running], has_backend: true });
-        assert_eq!((stopped.phase, stopped.ready_replicas), (Stopped, 0));
+        let stopped = phase(&Observed { replicas: Some(0), pods: vec![Running], ..Observed::default() });
+        assert_eq!((stopped.0.phase, stopped.1), (Stopped, 0));
     }
 }

@@ -79,7 +79,7 @@ pub async fn build<O: Proxied>(
     pod_template(&inputs, report)?;
     let mut resolved = resolve(cluster, common, target, hashes, report).map_err(unusable)?;
     let kind = O::DEFINITION.kind;
-    let gathered = gather(&cluster.client, common, &mut resolved, report).await;
+    let gathered = gather(&cluster.client, &inputs, &mut resolved, report).await;
     gathered.map_err(|lacking| match lacking {
         Lacking::Failure(failure) => Stop::Interrupted(failure),
         Lacking::Content(text) => {

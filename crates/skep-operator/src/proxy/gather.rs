@@ -1,15 +1,18 @@
 //! What has to be asked of the API server: ConfigMaps and Secrets of users, which are not watched in full or not at all.
 
+use std::fmt;
+
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{Api, Client};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use skep_api::conditions::types;
-use skep_api::config::run_config::AuthzConfig as AuthzDocument;
+use skep_api::config::run_config::{AuthzConfig as AuthzDocument, PermissionProfile};
 use skep_api::kinds::authz::{AuthzConfigMap, AuthzSource};
+use skep_api::kinds::mcp_server::PermissionProfileSource;
 use skep_api::names::proxy_pod;
 
 use super::report::Report;
-use super::{Common, Resolved, checks};
+use super::{Common, Inputs, Resolved, Target, checks};
 use crate::failure::Failure;
 
 /// Why a workload cannot be built yet.
@@ -28,9 +31,23 @@ impl From<kube::Error> for Lacking {
     }
 }
 
-/// Adds to what is resolved: the policies in a ConfigMap, whether the client secret exists, and what is to say about
-/// certificates.
+/// Adds to what is resolved: policies and a permission profile in ConfigMaps, whether the client secret exists, and what is
+/// to say about certificates.
 pub async fn gather(
+    client: &Client,
+    inputs: &Inputs<'_>,
+    resolved: &mut Resolved,
+    report: &mut Report,
+) -> Result<(), Lacking> {
+    let common = inputs.common;
+    identity_provider(client, common, resolved, report).await?;
+    resolved.permission_profile = permission_profile(client, inputs).await?;
+    resolved.authz_document = document_of(client, common).await?;
+    Ok(())
+}
+
+/// Certificates and client secret of the identity provider.
+async fn identity_provider(
     client: &Client,
     common: Common<'_>,
     resolved: &mut Resolved,
@@ -40,7 +57,7 @@ pub async fn gather(
         if common.oidc_config_ref.is_some() {
             report.keep(types::CA_BUNDLE_REF_VALIDATED);
         }
-        return policies(client, common, resolved).await;
+        return Ok(());
     };
     if let Some(inline) = &config.spec.inline {
         let bundle = inline.ca_bundle_ref.as_ref().and_then(|bundle| bundle.config_map_ref.as_ref());
@@ -56,12 +73,26 @@ pub async fn gather(
                 has_key(client, common.namespace, &secret.name, &secret.key).await? == HasKey::Yes;
         }
     }
-    policies(client, common, resolved).await
+    Ok(())
 }
 
-async fn policies(client: &Client, common: Common<'_>, resolved: &mut Resolved) -> Result<(), Lacking> {
-    resolved.authz_document = document_of(client, common).await?;
-    Ok(())
+/// The profile in a ConfigMap, where it is enforced.
+async fn permission_profile(client: &Client, inputs: &Inputs<'_>) -> Result<Option<PermissionProfile>, Lacking> {
+    let Target::Server(spec) = inputs.target else { return Ok(None) };
+    let profile = spec.permission_profile.as_ref().filter(|_| inputs.settings.enforce_network_profiles);
+    let Some(profile) = profile.filter(|profile| profile.type_ == PermissionProfileSource::ConfigMap) else {
+        return Ok(None);
+    };
+    let found = config_map(client, inputs.common.namespace, &profile.name).await?;
+    let source = Source {
+        what: "permission profile",
+        name: &profile.name,
+        key: profile.key.as_deref().unwrap_or_default(),
+        namespace: inputs.common.namespace,
+    };
+    let document = source.document(found.as_ref()).map_err(Lacking::Content)?;
+    let read = serde_json::from_value(Value::Object(document));
+    read.map(Some).map_err(|error| Lacking::Content(source.invalid(&error)))
 }
 
 /// The policies in the ConfigMap that `spec.authzConfig` names, if it names one.
@@ -69,26 +100,46 @@ pub async fn document_of(client: &Client, common: Common<'_>) -> Result<Option<A
     let authz = common.authz_config.filter(|authz| authz.type_ == AuthzSource::ConfigMap);
     let Some(reference) = authz.and_then(|authz| authz.config_map.as_ref()) else { return Ok(None) };
     let found = config_map(client, common.namespace, &reference.name).await?;
-    document(found.as_ref(), reference, common.namespace).map(Some).map_err(Lacking::Content)
+    let document = authorization(reference, common.namespace).document(found.as_ref());
+    document.map(|document| Some(AuthzDocument(document))).map_err(Lacking::Content)
 }
 
-/// The policies in a ConfigMap, written as YAML or JSON.
-fn document(found: Option<&ConfigMap>, reference: &AuthzConfigMap, namespace: &str) -> Result<AuthzDocument, String> {
-    let name = &reference.name;
+fn authorization<'a>(reference: &'a AuthzConfigMap, namespace: &'a str) -> Source<'a> {
     let key = if reference.key.is_empty() { proxy_pod::AUTHZ_KEY } else { &reference.key };
-    let Some(found) = found else {
-        return Err(format!("authorization ConfigMap \"{name}\" not found in namespace \"{namespace}\""));
-    };
-    let invalid = |cause: String| format!("authorization ConfigMap \"{name}\" is invalid: {cause}");
-    let text = found.data.as_ref().and_then(|data| data.get(key));
-    let text = text.ok_or_else(|| invalid(format!("key \"{key}\" is missing")))?;
-    if text.trim().is_empty() {
-        return Err(invalid(format!("key \"{key}\" is empty")));
+    Source { what: "authorization", name: &reference.name, key, namespace }
+}
+
+/// Where a document is that is written as YAML or JSON.
+#[derive(Clone, Copy, Debug)]
+struct Source<'a> {
+    what: &'static str,
+    name: &'a str,
+    key: &'a str,
+    namespace: &'a str,
+}
+
+impl Source<'_> {
+    fn document(self, found: Option<&ConfigMap>) -> Result<Map<String, Value>, String> {
+        let Self { what, name, key, namespace } = self;
+        let Some(found) = found else {
+            return Err(format!("{what} ConfigMap \"{name}\" not found in namespace \"{namespace}\""));
+        };
+        let text = found.data.as_ref().and_then(|data| data.get(key));
+        let text = text.ok_or_else(|| self.invalid(&format!("key \"{key}\" is missing")))?;
+        if text.trim().is_empty() {
+            return Err(self.invalid(&format!("key \"{key}\" is empty")));
+        }
+        let parsed: Value = serde_saphyr::from_str(text)
+            .map_err(|error| self.invalid(&format!("key \"{key}\": {}", first_line(&error))))?;
+        let Value::Object(document) = parsed else {
+            return Err(self.invalid(&format!("key \"{key}\" is not an object")));
+        };
+        Ok(document)
     }
-    let parsed: Value =
-        serde_saphyr::from_str(text).map_err(|error| invalid(format!("key \"{key}\": {}", first_line(&error))))?;
-    let Value::Object(document) = parsed else { return Err(invalid(format!("key \"{key}\" is not an object"))) };
-    Ok(AuthzDocument(document))
+
+    fn invalid(self, cause: &dyn fmt::Display) -> String {
+        format!("{} ConfigMap \"{}\" is invalid: {cause}", self.what, self.name)
+    }
 }
 
 /// What is wrong and where, without a drawing of it.
@@ -134,7 +185,8 @@ mod tests {
     fn policies_are_yaml_or_json() {
         let reference = AuthzConfigMap { name: "p".to_owned(), key: String::new() };
         let map = |text: &str| serde_json::from_value::<ConfigMap>(json!({"data": {"authz.json": text}})).unwrap();
-        let read = |text: &str| document(Some(&map(text)), &reference, "ns");
+        let source = authorization(&reference, "ns");
+        let read = |text: &str| source.document(Some(&map(text)));
         let cedar =
             r#"{"version": "1.0", "type": "cedarv1", "cedar": {"policies": ["permit(principal, action, resource);"]}}"#;
         let yaml = "version: '1.0'\ntype: cedarv1\ncedar:\n  policies: ['permit(principal, action, resource);']\n";
@@ -142,7 +194,7 @@ mod tests {
         assert_eq!(read(" ").unwrap_err(), "authorization ConfigMap \"p\" is invalid: key \"authz.json\" is empty");
         assert!(read("[1]").unwrap_err().contains("not an object"));
         assert!(read("{").unwrap_err().contains("authz.json"));
-        let missing = document(None, &reference, "ns").unwrap_err();
+        let missing = source.document(None).unwrap_err();
         assert_eq!(missing, "authorization ConfigMap \"p\" not found in namespace \"ns\"");
     }
 }

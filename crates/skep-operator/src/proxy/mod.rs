@@ -9,6 +9,7 @@ pub mod gather;
 pub mod hashes;
 mod metadata;
 mod names;
+mod network_policy;
 pub mod notes;
 pub mod pod;
 mod pod_patch;
@@ -17,9 +18,11 @@ pub mod report;
 pub mod resolve;
 pub mod run_config;
 mod service;
+pub mod status;
 pub mod write;
 
-use skep_api::config::run_config::AuthzConfig as AuthzDocument;
+use skep_api::conditions::types;
+use skep_api::config::run_config::{AuthzConfig as AuthzDocument, PermissionProfile};
 use skep_api::kinds::audit::Audit;
 use skep_api::kinds::authz::AuthzConfig;
 use skep_api::kinds::mcp_remote_proxy::MCPRemoteProxySpec;
@@ -28,26 +31,35 @@ use skep_api::kinds::overrides::ProxyOverrides;
 use skep_api::kinds::references::{AuthServerRef, OIDCConfigRef, TelemetryConfigRef};
 use skep_api::kinds::resources::ResourceRequirements;
 use skep_api::kinds::session_storage::{SessionAffinity, SessionStorage};
-use skep_api::kinds::transport::DEFAULT_PORT;
+use skep_api::kinds::transport::{DEFAULT_PORT, ProxyMode, RemoteTransport, ServerTransport};
 use skep_api::kinds::{
     MCPAuthzConfig, MCPExternalAuthConfig, MCPOIDCConfig, MCPRemoteProxy, MCPServer, MCPTelemetryConfig, MCPToolConfig,
     MCPWebhookConfig,
 };
+use skep_api::names::{mcp_remote_proxy, mcp_server};
 
 use crate::cluster::OwnKind;
 use crate::settings::ProxySettings;
 
+use self::status::WorkloadStatus;
+
 pub use names::check_names;
+pub use network_policy::network_policy;
 pub use pod_patch::pod_patch;
 pub use rbac::{role, role_binding, service_accounts};
 pub use service::service;
 
 /// A workload that has a proxy.
-pub trait Proxied: OwnKind {
+pub trait Proxied: OwnKind<Status: WorkloadStatus> {
+    /// Conditions that only this kind has.
+    const CONDITIONS: &'static [&'static str];
+
     /// What the kind shares with the other one.
     fn common(&self) -> Common<'_>;
     /// What only this kind has.
     fn target(&self) -> Target<'_>;
+    /// Where clients inside the cluster reach the proxy.
+    fn url(&self) -> String;
 }
 
 /// The members of a spec that both kinds have, and who they belong to.
@@ -97,6 +109,8 @@ pub struct Resolved {
     pub oidc: Option<MCPOIDCConfig>,
     /// Whether the Secret and key of the OIDC client exist.
     pub oidc_client_secret: bool,
+    /// The profile in the ConfigMap that `spec.permissionProfile` names, where profiles are enforced.
+    pub permission_profile: Option<PermissionProfile>,
     pub telemetry: Option<MCPTelemetryConfig>,
     pub tools: Option<MCPToolConfig>,
     pub webhooks: Option<MCPWebhookConfig>,
@@ -140,6 +154,13 @@ macro_rules! common {
 }
 
 impl Proxied for MCPServer {
+    const CONDITIONS: &'static [&'static str] = &[
+        types::STDIO_REPLICA_CAPPED,
+        types::RATE_LIMIT_CONFIG_VALID,
+        types::VERIFIED,
+        types::WEBHOOK_CONFIG_VALIDATED,
+    ];
+
     fn common(&self) -> Common<'_> {
         common!(self)
     }
@@ -147,14 +168,33 @@ impl Proxied for MCPServer {
     fn target(&self) -> Target<'_> {
         Target::Server(&self.spec)
     }
+
+    fn url(&self) -> String {
+        let transport = match (self.spec.transport, self.spec.proxy_mode) {
+            (ServerTransport::Sse, _) | (ServerTransport::Stdio, ProxyMode::Sse) => RemoteTransport::Sse,
+            (ServerTransport::StreamableHttp, _) | (ServerTransport::Stdio, ProxyMode::StreamableHttp) => {
+                RemoteTransport::StreamableHttp
+            }
+        };
+        let common = self.common();
+        mcp_server::url(common.name, common.namespace, common.proxy_port, transport)
+    }
 }
 
 impl Proxied for MCPRemoteProxy {
+    const CONDITIONS: &'static [&'static str] =
+        &[types::CONFIGURATION_VALID, types::AUTH_CONFIGURED, types::TOOL_CONFIG_VALIDATED];
+
     fn common(&self) -> Common<'_> {
         common!(self)
     }
 
     fn target(&self) -> Target<'_> {
         Target::Remote(&self.spec)
+    }
+
+    fn url(&self) -> String {
+        let common = self.common();
+        mcp_remote_proxy::url(common.name, common.namespace, common.proxy_port)
     }
 }

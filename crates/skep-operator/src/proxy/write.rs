@@ -2,16 +2,17 @@
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::ResourceExt as _;
 use serde::de::DeserializeOwned;
 use skep_api::kinds::transport::ServerTransport;
-use skep_api::names::proxy_pod;
+use skep_api::names::{mcp_server, proxy_pod};
 use skep_control::Key;
 
 use super::gather::{HasKey, has_key};
 use super::run_config::{self, BuildError};
-use super::{Inputs, Proxied, Target, pod, rbac, service};
+use super::{Inputs, Proxied, Target, network_policy, pod, rbac, service};
 use crate::cluster::{ChildKind, Cluster};
 use crate::failure::Failure;
 use crate::openshift;
@@ -29,6 +30,7 @@ pub struct Unfinished {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     Rights,
+    Network,
     Policies,
     Configuration,
     Deployment,
@@ -39,6 +41,7 @@ impl Step {
     fn words(self) -> &'static str {
         match self {
             Self::Rights => "Failed to ensure RBAC resources:",
+            Self::Network => "Failed to ensure NetworkPolicy:",
             Self::Policies => "Failed to ensure authorization ConfigMap:",
             Self::Configuration => "Failed to build configuration:",
             Self::Deployment => "Failed to build Deployment:",
@@ -71,6 +74,10 @@ impl Step {
 /// Brings every object of a workload to its desired state.
 pub async fn write<O: Proxied>(cluster: &Cluster, owner: &O, inputs: &Inputs<'_>) -> Result<(), Unfinished> {
     rights(cluster, owner, inputs).await.map_err(|cause| Step::Rights.failed(cause))?;
+    // The backend, which the proxy starts, never runs without it.
+    if let Some(network) = network_policy(inputs) {
+        apply(cluster, owner, &network).await.map_err(|cause| Step::Network.failed(cause))?;
+    }
     if let Some(policies) = run_config::inline_authz(inputs) {
         apply(cluster, owner, &policies).await.map_err(|cause| Step::Policies.failed(cause))?;
     }
@@ -86,6 +93,9 @@ pub async fn write<O: Proxied>(cluster: &Cluster, owner: &O, inputs: &Inputs<'_>
 async fn tidy<O: Proxied>(cluster: &Cluster, owner: &O, inputs: &Inputs<'_>) -> Result<(), Failure> {
     if run_config::inline_authz(inputs).is_none() {
         delete::<O, ConfigMap>(cluster, owner, &proxy_pod::inline_authz(inputs.common.name)).await?;
+    }
+    if network_policy(inputs).is_none() {
+        delete::<O, NetworkPolicy>(cluster, owner, &mcp_server::network_policy(inputs.common.name)).await?;
     }
     let Some(account) = rbac::unneeded_account(inputs) else { return Ok(()) };
     delete::<O, ServiceAccount>(cluster, owner, &account).await?;
@@ -133,10 +143,14 @@ async fn configuration<O: Proxied>(cluster: &Cluster, owner: &O, inputs: &Inputs
 /// A stdio server has one proxy, also when somebody scaled the Deployment.
 fn hold_back(cluster: &Cluster, inputs: &Inputs<'_>, deployment: &mut Deployment) {
     let Target::Server(spec) = inputs.target else { return };
-    let live = live(cluster, inputs, deployment);
-    let Some(desired) = deployment.spec.as_mut().filter(|_| spec.transport == ServerTransport::Stdio) else { return };
-    if desired.replicas.is_none() && live.and_then(|live| live.spec?.replicas).is_some_and(|replicas| replicas > 1) {
+    let Some(live) = live(cluster, inputs, deployment).filter(|_| spec.transport == ServerTransport::Stdio) else {
+        return;
+    };
+    let Some(desired) = deployment.spec.as_mut().filter(|desired| desired.replicas.is_none()) else { return };
+    if live.spec.and_then(|live| live.replicas).is_some_and(|replicas| replicas > 1) {
         desired.replicas = Some(1);
+        // Who scales it once more, to none, is not overruled by what was seen before.
+        deployment.metadata.resource_version = live.metadata.resource_version;
     }
 }
 

@@ -59,10 +59,12 @@ pub async fn apply<O: Kind, K: ChildKind>(cluster: &Cluster, owner: &O, desired:
     let namespace = owner.namespace().unwrap_or_default();
     let key = Key::new(namespace.as_str(), desired.name_any());
     let cache = K::cache(cluster);
-    let document = document(owner, desired)?;
+    let mut document = document(owner, desired)?;
     if let Some(live) = cache.get(&key) {
         match live.controller() {
             Some(controller) if controller.uid == owner.uid().unwrap_or_default() => {
+                // Another object of this name, which somebody may have made meanwhile, is not meant.
+                document["metadata"]["uid"] = json!(live.uid());
                 if is_up_to_date(&live, &document) {
                     return Ok(Applied::Unchanged);
                 }

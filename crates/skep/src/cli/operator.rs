@@ -36,4 +36,10 @@ pub struct OperatorArgs {
     /// How many objects of a kind are worked on at a time.
     #[arg(long, value_name = "COUNT", default_value_t = CONCURRENCY, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub concurrency: u16,
+    /// Hold the servers of MCPServers to the network of their permission profiles, by a NetworkPolicy each.
+    ///
+    /// The network of the cluster has to enforce NetworkPolicies, which know addresses and ports: a name that a profile
+    /// allows stands for every address.
+    #[arg(long)]
+    pub enforce_network_profiles: bool,
 }

@@ -18,6 +18,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::cli::OperatorArgs;
+use crate::endpoint::Caller;
 use crate::hint::{Hinted, closest};
 use crate::stop::Stop;
 
@@ -42,6 +43,8 @@ impl TryFrom<OperatorArgs> for Settings {
                 args.controllers.iter().map(|name| kind(name)).collect::<Result<BTreeSet<_>, _>>()?;
         }
         operator.concurrency = args.concurrency.into();
+        operator.proxy.enforce_network_profiles = args.enforce_network_profiles;
+        operator.handshake = Some(Arc::new(Caller));
         operator.migration_page = migration_page(&operator.namespaces)?;
         Ok(Self {
             kubeconfig: args.kubeconfig,

@@ -8,10 +8,14 @@ mod rows;
 mod sse;
 mod talk;
 mod tools;
+mod verify;
+
+use talk::Silence;
 
 pub(crate) use client_settings::{client_lines, client_settings};
 pub(crate) use observed::{Followed, Observed};
 pub(crate) use rows::endpoints;
+pub(crate) use verify::Caller;
 
 use std::net::SocketAddr;
 
@@ -64,6 +68,23 @@ enum Dialect {
     Sse,
 }
 
+impl Dialect {
+    fn transport(self) -> &'static str {
+        match self {
+            Self::Streamable => "streamable-http",
+            Self::Sse => "sse",
+        }
+    }
+
+    /// The names of the tools at a URL. Where its host cannot be reached under that name, `address` says where it is.
+    async fn tools(self, url: &str, address: Option<SocketAddr>) -> Result<Vec<String>, Silence> {
+        match self {
+            Self::Streamable => tools::tools(url, address).await,
+            Self::Sse => sse::tools(url, address).await,
+        }
+    }
+}
+
 /// The part of a URL up to its path, and its path.
 fn split(url: &str) -> (&str, &str) {
     let host = url.find("://").map_or(0, |start| start + 3);
@@ -98,13 +119,9 @@ impl Endpoint {
         let inside = self.inside.filter(|_| side == Side::Pods);
         for (path, dialect) in self.candidates(path) {
             let url = format!("{host}{path}");
-            let (tools, transport) = match dialect {
-                Dialect::Streamable => (tools::tools(&url, inside).await, "streamable-http"),
-                Dialect::Sse => (sse::tools(&url, inside).await, "sse"),
-            };
-            if tools.is_some() {
-                self.tools = tools;
-                self.transport.get_or_insert_with(|| transport.to_owned());
+            if let Ok(tools) = dialect.tools(&url, inside).await {
+                self.tools = Some(tools);
+                self.transport.get_or_insert_with(|| dialect.transport().to_owned());
                 self.local_url = Some(url);
                 self.url = self.url.map(|url| format!("{}{path}", split(&url).0));
                 break;

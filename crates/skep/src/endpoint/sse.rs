@@ -7,16 +7,15 @@ use http::{Method, Request};
 use hyper::body::Bytes;
 use serde_json::{Value, json};
 
-use super::talk::{Events, Host, LIMIT, Pages, initialize, initialized};
+use super::talk::{Events, Host, Pages, Silence, in_time, initialize, initialized};
 use super::tools::WITH_HANDSHAKE;
 
 /// The names of the tools at a URL, as [`super::tools::tools`].
-pub(super) async fn tools(url: &str, address: Option<SocketAddr>) -> Option<Vec<String>> {
-    tokio::time::timeout(LIMIT, async {
+pub(super) async fn tools(url: &str, address: Option<SocketAddr>) -> Result<Vec<String>, Silence> {
+    in_time(async {
         let (host, path) = Host::of(url, address)?;
         let request = Request::builder().uri(&path).header(ACCEPT, "text/event-stream");
-        let response = host.send(request, Bytes::new()).await?;
-        let mut events = Events::new(response.status().is_success().then(|| response.into_body())?);
+        let mut events = Events::new(host.send(request, Bytes::new()).await?.into_body());
         let inbox = events.find(|(name, data)| (name == "endpoint").then(|| data.clone())).await?;
         let inbox = beside(&path, &inbox);
         post(&host, &inbox, &initialize(WITH_HANDSHAKE)).await?;
@@ -27,15 +26,14 @@ pub(super) async fn tools(url: &str, address: Option<SocketAddr>) -> Option<Vec<
             post(&host, &inbox, &message).await?;
             pages.take(&events.result(id).await?)?;
         }
-        Some(pages.names)
+        Ok(pages.names)
     })
     .await
-    .ok()?
 }
 
-async fn post(host: &Host, path: &str, message: &Value) -> Option<()> {
+async fn post(host: &Host, path: &str, message: &Value) -> Result<(), Silence> {
     let request = Request::builder().method(Method::POST).uri(path).header(CONTENT_TYPE, "application/json");
-    host.send(request, message.to_string().into()).await?.status().is_success().then_some(())
+    host.send(request, message.to_string().into()).await.map(drop)
 }
 
 /// The path that a server names, on the same host: whole, or beside the path of the stream.

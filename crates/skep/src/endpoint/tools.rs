@@ -11,7 +11,7 @@ use http_body_util::{BodyExt as _, Limited};
 use hyper::body::{Bytes, Incoming};
 use serde_json::{Value, json};
 
-use super::talk::{Events, Host, LIMIT, LONGEST_ANSWER, Pages, initialize, initialized, result};
+use super::talk::{Events, Host, LONGEST_ANSWER, Pages, Silence, in_time, initialize, initialized, result};
 
 /// The newest revision in which a conversation has a beginning: clients who share a process all get the one that the
 /// first of them has asked for. And the one without.
@@ -20,17 +20,16 @@ const WITHOUT_HANDSHAKE: &str = "2026-07-28";
 const SESSION: &str = "mcp-session-id";
 
 /// The names of the tools at a URL. Where its host cannot be reached under that name, `address` says where it is.
-pub(super) async fn tools(url: &str, address: Option<SocketAddr>) -> Option<Vec<String>> {
-    tokio::time::timeout(LIMIT, async {
+pub(super) async fn tools(url: &str, address: Option<SocketAddr>) -> Result<Vec<String>, Silence> {
+    in_time(async {
         let (host, path) = Host::of(url, address)?;
         let mut conversation = Conversation { host, path, revision: WITH_HANDSHAKE.to_owned(), session: None };
-        let begun = conversation.begin().await.is_some();
+        let begun = conversation.begin().await.is_ok();
         let tools = conversation.list(begun).await;
         conversation.end().await;
         tools
     })
     .await
-    .ok()?
 }
 
 /// Each request has a connection of its own, so that an answer need not be read to its end.
@@ -43,17 +42,17 @@ struct Conversation {
 
 impl Conversation {
     /// The handshake, which the newest revision does not have.
-    async fn begin(&mut self) -> Option<()> {
+    async fn begin(&mut self) -> Result<(), Silence> {
         let message = initialize(WITH_HANDSHAKE);
         let response = self.post(&message).await?;
         let session = response.headers().get(SESSION).and_then(|id| id.to_str().ok()).map(str::to_owned);
         let result = answer(response, 0).await?;
-        result["protocolVersion"].as_str()?.clone_into(&mut self.revision);
+        result["protocolVersion"].as_str().ok_or(Silence::Unclear)?.clone_into(&mut self.revision);
         self.session = session;
         self.post(&initialized()).await.map(drop)
     }
 
-    async fn list(&mut self, begun: bool) -> Option<Vec<String>> {
+    async fn list(&mut self, begun: bool) -> Result<Vec<String>, Silence> {
         let mut params = json!({});
         if !begun {
             WITHOUT_HANDSHAKE.clone_into(&mut self.revision);
@@ -67,7 +66,7 @@ impl Conversation {
             let response = self.post(&message).await?;
             pages.take(&answer(response, id).await?)?;
         }
-        Some(pages.names)
+        Ok(pages.names)
     }
 
     /// A session is no use to anybody any more.
@@ -78,13 +77,12 @@ impl Conversation {
         }
     }
 
-    async fn post(&self, message: &Value) -> Option<Response<Incoming>> {
+    async fn post(&self, message: &Value) -> Result<Response<Incoming>, Silence> {
         let method = message["method"].as_str().unwrap_or_default();
-        let response = self.send(Method::POST, message.to_string().into(), method).await?;
-        response.status().is_success().then_some(response)
+        self.send(Method::POST, message.to_string().into(), method).await
     }
 
-    async fn send(&self, verb: Method, body: Bytes, method: &str) -> Option<Response<Incoming>> {
+    async fn send(&self, verb: Method, body: Bytes, method: &str) -> Result<Response<Incoming>, Silence> {
         let mut request = Request::builder()
             .method(verb)
             .uri(&self.path)
@@ -104,14 +102,14 @@ impl Conversation {
 }
 
 /// The result of a request, from a plain answer or from a stream of events.
-async fn answer(response: Response<Incoming>, id: usize) -> Option<Value> {
+async fn answer(response: Response<Incoming>, id: usize) -> Result<Value, Silence> {
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default().to_owned();
     let body = response.into_body();
     if kind.starts_with("text/event-stream") {
         return Events::new(body).result(id).await;
     }
-    let text = Limited::new(body, LONGEST_ANSWER).collect().await.ok()?.to_bytes();
-    result(serde_json::from_slice(&text).ok()?)
+    let text = Limited::new(body, LONGEST_ANSWER).collect().await.map_err(|_| Silence::Unclear)?.to_bytes();
+    result(serde_json::from_slice(&text).map_err(|_| Silence::Unclear)?)
 }
 
 #[cfg(test)]

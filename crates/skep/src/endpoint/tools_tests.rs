@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 use super::*;
 
 /// Asks a server that answers each message as `answer` says.
-async fn asked(answer: fn(&str, &HeaderMap, &Value) -> Response) -> Option<Vec<String>> {
+async fn asked(answer: fn(&str, &HeaderMap, &Value) -> Response) -> Result<Vec<String>, Silence> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let router = Router::new().fallback(async move |request: Request| {
@@ -81,11 +81,14 @@ async fn a_server_without_a_handshake() {
 
 #[tokio::test]
 async fn something_else_does_not_tell() {
-    assert_eq!(asked(|_, _, _| "<html>".into_response()).await, None);
-    assert_eq!(asked(|_, _, _| StatusCode::UNAUTHORIZED.into_response()).await, None);
+    assert_eq!(asked(|_, _, _| "<html>".into_response()).await, Err(Silence::Unclear));
+    let refused = Err(Silence::Refused(StatusCode::UNAUTHORIZED));
+    assert_eq!(asked(|_, _, _| StatusCode::UNAUTHORIZED.into_response()).await, refused);
     let error = asked(|_, _, message| {
         json_answer(&json!({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "no"}}))
     });
-    assert_eq!(error.await, None);
-    assert_eq!(tools("http://127.0.0.1:1/mcp", None).await, None);
+    assert_eq!(error.await, Err(Silence::Error("no".to_owned())));
+    let nobody = "127.0.0.1:1";
+    let unreachable = Err(Silence::Unreachable(nobody.to_owned()));
+    assert_eq!(tools(&format!("http://{nobody}/mcp"), None).await, unreachable);
 }

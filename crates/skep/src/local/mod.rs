@@ -27,6 +27,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use crate::api_server::ApiServer;
 use crate::data_folder::DataFolder;
+use crate::endpoint::Caller;
 use crate::hint::Hinted;
 use crate::machine;
 use crate::objects::Place;
@@ -88,7 +89,11 @@ impl Local {
             // A sender that is gone means the same.
             let _ = stopped.await;
         }));
-        let operator = Operator::start(client.clone(), &skep_operator::settings::Settings::default(), Arc::default());
+        let settings_of_operator = skep_operator::settings::Settings {
+            handshake: Some(Arc::new(Caller)),
+            ..skep_operator::settings::Settings::default()
+        };
+        let operator = Operator::start(client.clone(), &settings_of_operator, Arc::default());
         let dns = has_services.then_some(SocketAddr::from((addresses.name_server(), 53)));
         let node_address = match settings.isolation {
             Isolation::Namespaces => IpAddr::V4(network.node_address()),

@@ -24,6 +24,8 @@ constants! {
     pub const HANDSHAKE_SUCCEEDED: &str = "HandshakeSucceeded";
     /// The handshake did not succeed; the message says how it ended.
     pub const HANDSHAKE_FAILED: &str = "HandshakeFailed";
+    /// The proxy wants to know who asks, so that only a user can see whether the server answers.
+    pub const AUTHENTICATION_REQUIRED: &str = "AuthenticationRequired";
 
     // Ready of MCPRegistry; also ValidationFailed and DeploymentFailed.
 

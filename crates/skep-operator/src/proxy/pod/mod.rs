@@ -10,7 +10,7 @@ mod user_template;
 pub(super) mod volumes;
 
 #[cfg(test)]
-mod samples;
+pub(super) mod samples;
 #[cfg(test)]
 mod tests;
 

@@ -58,6 +58,7 @@ impl Case {
             external_auth: part::<MCPExternalAuthConfig>(&resolved["externalAuth"]),
             oidc: part::<MCPOIDCConfig>(&resolved["oidc"]),
             oidc_client_secret: false,
+            permission_profile: None,
             telemetry: part::<MCPTelemetryConfig>(&resolved["telemetry"]),
             tools: part::<MCPToolConfig>(&resolved["tools"]),
             webhooks: part::<MCPWebhookConfig>(&resolved["webhooks"]),
