@@ -112,10 +112,10 @@ impl<K: ResourceExt + Clone + DeserializeOwned + Debug + Send + Sync + 'static> 
         let _ = self.followed.subscribe().wait_for(complete).await;
     }
 
-    /// Waits until the object is here in at least this version, or has already gone again.
-    pub async fn until_seen(&self, object: &K) {
-        let key = Key::of(object);
-        let wanted = version_of(object);
+    /// Waits until what was written is here in at least this version, or has already gone again.
+    pub async fn until_seen(&self, written: &impl ResourceExt) {
+        let key = Key::of(written);
+        let wanted = version_of(written);
         self.until(&key, |newest| {
             newest >= wanted || self.get(&key).is_some_and(|seen| version_of(seen.as_ref()) >= wanted)
         })

@@ -55,10 +55,14 @@ impl Settings {
             let key = set(variables::DEFAULT_REDIS_SECRET_KEY);
             (name, key.unwrap_or_else(|| variables::REDIS_SECRET_KEY.to_owned()))
         });
+        let image_pull_secrets = list(variables::DEFAULT_IMAGE_PULL_SECRETS);
+        if image_pull_secrets.is_empty() && set(variables::DEFAULT_IMAGE_PULL_SECRETS).is_some() {
+            tracing::warn!("{} names no secret", variables::DEFAULT_IMAGE_PULL_SECRETS);
+        }
         let proxy = ProxySettings {
             runner_image: set(variables::RUNNER_IMAGE).unwrap_or(defaults.runner_image),
             host: set(variables::PROXY_HOST).unwrap_or(defaults.host),
-            image_pull_secrets: list(variables::DEFAULT_IMAGE_PULL_SECRETS),
+            image_pull_secrets,
             redis: set(variables::DEFAULT_REDIS_ADDRESS).map(|address| DefaultRedis { address, password }),
             openshift: defaults.openshift,
             enforce_network_profiles: defaults.enforce_network_profiles,

@@ -19,7 +19,7 @@ use skep_kube::server::Server;
 use skep_kube::store::Store;
 use skep_operator::cluster::Cluster;
 use skep_operator::proxy::pod::{self, deployment};
-use skep_operator::proxy::{Inputs, Proxied, Resolved, role, role_binding, service, service_accounts};
+use skep_operator::proxy::{Inputs, Proxied, Resolved, network_policy, role, role_binding, service, service_accounts};
 use skep_operator::settings::{DefaultRedis, ProxySettings};
 use skep_operator::write::{Applied, apply};
 
@@ -65,6 +65,9 @@ async fn write<O: Kind>(cluster: &Cluster, owner: &O, inputs: &Inputs<'_>) -> Ve
     if let (Some(role), Some(binding)) = (role(inputs), role_binding(inputs)) {
         note("Role", role.name_any(), apply(cluster, owner, &role).await.unwrap());
         note("RoleBinding", binding.name_any(), apply(cluster, owner, &binding).await.unwrap());
+    }
+    if let Some(policy) = network_policy(inputs) {
+        note("NetworkPolicy", policy.name_any(), apply(cluster, owner, &policy).await.unwrap());
     }
     let service = service(inputs);
     note("Service", service.name_any(), apply(cluster, owner, &service).await.unwrap());

@@ -1,12 +1,8 @@
 //! Objects that the operator writes, as it remembers them: in full where they are ours, in name only where they are not.
 
 use std::fmt;
-use std::io::{self, Read as _, Write as _};
 use std::marker::PhantomData;
 
-use flate2::Compression;
-use flate2::read::DeflateDecoder;
-use flate2::write::DeflateEncoder;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use serde::{Deserialize, Deserializer};
@@ -15,6 +11,7 @@ use skep_api::kind::GROUP;
 use skep_api::names::{field_managers, labels};
 
 use super::kind::named_as;
+use super::packed::Packed;
 
 /// An object of a built-in kind `K`.
 pub struct Child<K> {
@@ -22,16 +19,14 @@ pub struct Child<K> {
     metadata: ObjectMeta,
     /// The whole object as JSON, without what other field managers noted down. Absent when nobody of ours owns it.
     /// Compressed: it is by far the largest part of what is remembered, and mostly the same words.
-    body: Option<Box<[u8]>>,
+    body: Option<Packed>,
     kind: PhantomData<fn() -> K>,
 }
 
 impl<K> Child<K> {
     /// The object as JSON, if it is one of ours.
     pub fn body(&self) -> Option<Value> {
-        let mut text = Vec::new();
-        DeflateDecoder::new(self.body.as_deref()?).read_to_end(&mut text).ok()?;
-        serde_json::from_slice(&text).ok()
+        self.body.as_ref()?.document()
     }
 
     /// The controller that owns the object.
@@ -54,9 +49,9 @@ impl<'de, K> Deserialize<'de> for Child<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut object = Value::deserialize(deserializer)?;
         let members = object.get_mut("metadata").map(Value::take).unwrap_or_default();
-        let full: ObjectMeta = serde_json::from_value(members.clone()).map_err(serde::de::Error::custom)?;
+        let full: ObjectMeta = Deserialize::deserialize(&members).map_err(serde::de::Error::custom)?;
         let ours = controller(&full).is_some_and(is_ours);
-        let body = ours.then(|| packed(object, members)).transpose().map_err(serde::de::Error::custom)?;
+        let body = if ours { packed(object, members) } else { None };
         let metadata = ObjectMeta {
             name: full.name,
             namespace: full.namespace,
@@ -71,14 +66,13 @@ impl<'de, K> Deserialize<'de> for Child<K> {
     }
 }
 
-fn packed(mut object: Value, mut metadata: Value) -> io::Result<Box<[u8]>> {
+/// Forgets what other field managers have noted down.
+fn packed(mut object: Value, mut metadata: Value) -> Option<Packed> {
     if let Some(entries) = metadata.get_mut("managedFields").and_then(Value::as_array_mut) {
         entries.retain(|entry| entry["manager"] == field_managers::OPERATOR && entry["operation"] == "Apply");
     }
     object["metadata"] = metadata;
-    let mut body = DeflateEncoder::new(Vec::new(), Compression::fast());
-    body.write_all(object.to_string().as_bytes())?;
-    Ok(body.finish()?.into())
+    Packed::new(&object)
 }
 
 impl<K> Clone for Child<K> {

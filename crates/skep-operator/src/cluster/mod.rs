@@ -2,11 +2,13 @@
 
 mod child;
 mod kind;
+mod packed;
 mod pod;
 mod references;
 mod seen;
 mod targets;
 mod watches;
+mod written;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -33,6 +35,7 @@ pub use pod::{PodClass, PodSeen};
 pub use references::References;
 pub use seen::{Seen, Unreadable};
 pub use targets::Refers;
+pub use written::Written;
 
 /// A kind of ours that is watched.
 pub trait OwnKind: Kind {

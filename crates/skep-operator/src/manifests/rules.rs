@@ -113,3 +113,45 @@ pub const LEADER_ELECTION: &[Rule] = &[
     Rule::new("coordination.k8s.io", &["leases"], ALL),
     Rule::new("events.k8s.io", &["events"], &["create", "patch"]),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rules of the reference chart: group, resources, verbs. `C` is everything.
+    const CHART: &str = "\
+        core configmaps,persistentvolumeclaims,secrets,serviceaccounts,services C
+        core pods get,list,watch
+        core pods/attach create,get
+        core pods/log get
+        apiextensions.k8s.io customresourcedefinitions get,list,watch
+        apiextensions.k8s.io customresourcedefinitions/status patch,update
+        apps deployments,statefulsets C
+        coordination.k8s.io leases C
+        events.k8s.io events create,patch
+        gateway.networking.k8s.io gateways,httproutes get,list,watch
+        rbac.authorization.k8s.io rolebindings,roles C
+        toolhive.stacklok.dev * get,list,update
+        toolhive.stacklok.dev embeddingservers,mcpauthzconfigs,mcpexternalauthconfigs,mcpgroups,mcpoidcconfigs,\
+            mcpregistries,mcpremoteproxies,mcpservers,mcptoolconfigs,mcpwebhookconfigs,virtualmcpservers C
+        toolhive.stacklok.dev embeddingservers/finalizers,mcpauthzconfigs/finalizers,mcpexternalauthconfigs/finalizers,\
+            mcpgroups/finalizers,mcpoidcconfigs/finalizers,mcpregistries/finalizers,mcpservers/finalizers,\
+            mcptelemetryconfigs/finalizers,mcptoolconfigs/finalizers,mcpwebhookconfigs/finalizers update
+        toolhive.stacklok.dev embeddingservers/status,mcpauthzconfigs/status,mcpexternalauthconfigs/status,\
+            mcpgroups/status,mcpoidcconfigs/status,mcpregistries/status,mcpremoteproxies/status,\
+            mcpserverentries/status,mcpservers/status,mcptelemetryconfigs/status,mcptoolconfigs/status,\
+            mcpwebhookconfigs/status,virtualmcpservers/status get,patch,update
+        toolhive.stacklok.dev mcpserverentries,virtualmcpcompositetooldefinitions get,list,watch
+        toolhive.stacklok.dev mcptelemetryconfigs get,list,patch,update,watch";
+
+    #[test]
+    fn the_manager_role_is_that_of_the_chart() {
+        let all = "create,delete,get,list,patch,update,watch";
+        let expected: Vec<String> = CHART.lines().map(|line| line.trim().replace(" C", &format!(" {all}"))).collect();
+        let text = |rule: &Rule| {
+            let group = if rule.group.is_empty() { "core" } else { rule.group };
+            format!("{group} {} {}", rule.resources.join(","), rule.verbs.join(","))
+        };
+        assert_eq!(MANAGER.iter().map(text).collect::<Vec<_>>(), expected);
+    }
+}

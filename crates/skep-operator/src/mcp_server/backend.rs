@@ -12,7 +12,7 @@ use skep_api::names::{field_managers, mcp_server};
 use skep_control::{Key, Next};
 
 use super::restart;
-use crate::cluster::{Child, ChildKind, Cluster};
+use crate::cluster::{Child, ChildKind as _, Cluster, Written};
 use crate::failure::Failure;
 use crate::write::owner_reference;
 
@@ -55,7 +55,7 @@ async fn adopt(cluster: &Cluster, server: &MCPServer, found: &Child<StatefulSet>
     owners.push(owner_reference(server));
     let patch = json!({"metadata": {"resourceVersion": found.resource_version(), "ownerReferences": owners}});
     let namespace = server.namespace().unwrap_or_default();
-    let api: Api<Child<StatefulSet>> = Api::namespaced(cluster.client.clone(), &namespace);
+    let api: Api<Written<StatefulSet>> = Api::namespaced(cluster.client.clone(), &namespace);
     let params = PatchParams { field_manager: Some(field_managers::OPERATOR.to_owned()), ..PatchParams::default() };
     let written = api.patch(&found.name_any(), &params, &Patch::Merge(&patch)).await?;
     StatefulSet::cache(cluster).until_seen(&written).await;

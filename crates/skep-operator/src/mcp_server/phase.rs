@@ -80,7 +80,8 @@ mod tests {
             (vec![starting(), Terminating], false, (Pending, "MCP server is starting", 0)),
             (vec![Terminating], true, (Pending, "No healthy pods found", 0)),
         ] {
-            let (found, running) = phase(&Observed { replicas: Some(1), pods: pods.clone(), has_backend, is_replaced: false });
+            let (found, running) =
+                phase(&Observed { replicas: Some(1), pods: pods.clone(), has_backend, is_replaced: false });
             assert_eq!((found.phase, found.message.as_str(), running), expected, "{pods:?}");
         }
         let stopped = phase(&Observed { replicas: Some(0), pods: vec![Running], ..Observed::default() });

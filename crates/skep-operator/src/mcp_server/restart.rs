@@ -12,7 +12,7 @@ use skep_api::kinds::MCPServer;
 use skep_api::names::{annotations, field_managers, labels, mcp_server};
 use skep_control::Key;
 
-use crate::cluster::Cluster;
+use crate::cluster::{ChildKind as _, Cluster, Written};
 use crate::failure::Failure;
 use crate::write::Writer;
 
@@ -55,11 +55,11 @@ pub async fn stamp(cluster: &Cluster, namespace: &str, name: &str) -> Result<(),
         "metadata": {"resourceVersion": live.resource_version()},
         "spec": {"template": {"metadata": {"annotations": {annotations::RESTARTED_AT: now.to_string()}}}},
     });
-    let api: Api<crate::cluster::Child<Deployment>> = Api::namespaced(cluster.client.clone(), namespace);
+    let api: Api<Written<Deployment>> = Api::namespaced(cluster.client.clone(), namespace);
     // Another manager than that of the children: what it writes is no part of what is desired, and stays.
     let params = PatchParams { field_manager: Some(field_managers::RESTART.to_owned()), ..PatchParams::default() };
     match api.patch(&key.name, &params, &Patch::Merge(&patch)).await {
-        Ok(written) => crate::cluster::ChildKind::cache(cluster).until_seen(&written).await,
+        Ok(written) => Deployment::cache(cluster).until_seen(&written).await,
         Err(kube::Error::Api(status)) if status.code == 404 => {}
         Err(error) => return Err(error.into()),
     }

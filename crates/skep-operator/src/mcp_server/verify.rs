@@ -51,6 +51,13 @@ struct Begun {
     answer: Option<Answer>,
 }
 
+impl Begun {
+    /// Whether it is time for another one: not while this one is under way.
+    fn is_due(&self, now: Instant) -> bool {
+        self.answer.is_some() && now.duration_since(self.at) >= RECHECK
+    }
+}
+
 impl Verifier {
     pub fn new(cluster: Arc<Cluster>, handshake: Arc<dyn Handshake>) -> Self {
         let room = Arc::new(Semaphore::new(MOST_AT_A_TIME));
@@ -94,7 +101,7 @@ impl Verifier {
         let mut begun = self.begun.lock();
         let last = begun.get(&key).filter(|last| last.generation == generation).cloned();
         let answer = last.as_ref().and_then(|last| last.answer.clone());
-        let is_due = last.is_none_or(|last| last.answer.is_some() && last.at.elapsed() >= RECHECK);
+        let is_due = last.is_none_or(|last| last.is_due(Instant::now()));
         if is_due && let Some(address) = self.address(server) {
             begun.insert(key.clone(), Begun { generation, at: Instant::now(), answer: answer.clone() });
             self.begin(key, generation, server.url(), address);
@@ -136,7 +143,9 @@ impl Verifier {
 fn statement(name: &str, answer: Answer) -> Statement {
     let type_ = types::VERIFIED;
     match answer {
-        Ok(1) => Statement::holds(type_, reasons::HANDSHAKE_SUCCEEDED, "MCP handshake succeeded; the server has 1 tool"),
+        Ok(1) => {
+            Statement::holds(type_, reasons::HANDSHAKE_SUCCEEDED, "MCP handshake succeeded; the server has 1 tool")
+        }
         Ok(count) => {
             let text = format!("MCP handshake succeeded; the server has {count} tools");
             Statement::holds(type_, reasons::HANDSHAKE_SUCCEEDED, text)
@@ -150,6 +159,23 @@ fn statement(name: &str, answer: Answer) -> Statement {
                 "MCP handshake failed: {cause}; the logs of Deployment {name} and of StatefulSet {name} tell more"
             );
             Statement::fails(type_, reasons::HANDSHAKE_FAILED, text)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_asked_again_after_a_while() {
+        let at = Instant::now();
+        let failed = Some(Err(Silence::Failed("no".to_owned())));
+        for (answer, after, is_due) in
+            [(None, RECHECK, false), (failed.clone(), Duration::ZERO, false), (failed, RECHECK, true)]
+        {
+            let begun = Begun { generation: Some(1), at, answer };
+            assert_eq!(begun.is_due(at + after), is_due, "{begun:?}");
         }
     }
 }

@@ -39,8 +39,10 @@ pub fn network_policy(inputs: &Inputs<'_>) -> Option<NetworkPolicy> {
     }
     let name = inputs.common.name;
     let proxy = NetworkPolicyPeer { pod_selector: Some(selector(inputs.labels())), ..NetworkPolicyPeer::default() };
-    let ingress =
-        NetworkPolicyIngressRule { from: Some([vec![proxy], visitors].concat()), ..NetworkPolicyIngressRule::default() };
+    let ingress = NetworkPolicyIngressRule {
+        from: Some([vec![proxy], visitors].concat()),
+        ..NetworkPolicyIngressRule::default()
+    };
     let types = if egress.is_some() { &["Ingress", "Egress"][..] } else { &["Ingress"] };
     Some(NetworkPolicy {
         metadata: ObjectMeta {
@@ -174,10 +176,15 @@ mod tests {
         assert_eq!(spec(&json!({"network": {"mode": "none", "outbound": open}}))["egress"], Value::Null);
         assert_eq!(spec(&json!({"network": {"outbound": open}})), Value::Null);
         assert_eq!(spec(&json!({"network": {"mode": "host"}})), Value::Null);
-        let visited = spec(&json!({"network": {"outbound": open, "inbound": {"allow_host": ["10.0.0.0/33", "10.0.0.0/8"]}}}));
+        let visited =
+            spec(&json!({"network": {"outbound": open, "inbound": {"allow_host": ["10.0.0.0/33", "10.0.0.0/8"]}}}));
         assert_eq!(visited["policyTypes"], json!(["Ingress"]));
         assert_eq!(visited["ingress"][0]["from"].as_array().map(Vec::len), Some(2));
         assert_eq!(visited["ingress"][0]["from"][1], block("10.0.0.0/8"));
-        assert_eq!(spec(&json!({}))["policyTypes"], json!(["Ingress", "Egress"]), "a profile without a network has none");
+        assert_eq!(
+            spec(&json!({}))["policyTypes"],
+            json!(["Ingress", "Egress"]),
+            "a profile without a network has none"
+        );
     }
 }

@@ -20,7 +20,7 @@ use crate::write::{ApplyError, apply, delete};
 
 /// A step that did not succeed, and why.
 #[derive(Debug, thiserror::Error)]
-#[error("{} {cause}", step.words())]
+#[error("{} {cause}", step.words(cause))]
 pub struct Unfinished {
     pub step: Step,
     pub cause: Cause,
@@ -38,8 +38,12 @@ pub enum Step {
 }
 
 impl Step {
-    fn words(self) -> &'static str {
+    fn words(self, cause: &Cause) -> &'static str {
         match self {
+            Self::Configuration if matches!(cause, Cause::Apply(_)) => {
+                "Failed to build configuration: failed to upsert RunConfig ConfigMap:"
+            }
+            Self::Deployment if matches!(cause, Cause::Apply(_)) => "Failed to create Deployment:",
             Self::Rights => "Failed to ensure RBAC resources:",
             Self::Network => "Failed to ensure NetworkPolicy:",
             Self::Policies => "Failed to ensure authorization ConfigMap:",

@@ -9,7 +9,7 @@ use skep_api::names::field_managers;
 use skep_control::Key;
 
 use super::fields::{carries, has_gone};
-use crate::cluster::{Child, ChildKind, Cluster};
+use crate::cluster::{Child, ChildKind, Cluster, Written};
 use crate::failure::Failure;
 
 /// What became of a child.
@@ -75,7 +75,7 @@ pub async fn apply<O: Kind, K: ChildKind>(cluster: &Cluster, owner: &O, desired:
             }
         }
     }
-    let api: Api<Child<K>> = Api::namespaced(cluster.client.clone(), &namespace);
+    let api: Api<Written<K>> = Api::namespaced(cluster.client.clone(), &namespace);
     let params = PatchParams::apply(field_managers::OPERATOR).force();
     let written = api.patch(&key.name, &params, &Patch::Apply(&document)).await?;
     cache.until_seen(&written).await;
@@ -91,7 +91,7 @@ pub async fn delete<O: Kind, K: ChildKind>(cluster: &Cluster, owner: &O, name: &
     if !is_ours || live.meta().deletion_timestamp.is_some() {
         return Ok(());
     }
-    let api: Api<Child<K>> = Api::namespaced(cluster.client.clone(), &namespace);
+    let api: Api<Written<K>> = Api::namespaced(cluster.client.clone(), &namespace);
     let preconditions = Preconditions { uid: live.uid(), resource_version: None };
     let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
     match api.delete(name, &params).await {

@@ -13,7 +13,7 @@ use skep_api::names::field_managers;
 use skep_control::Cache;
 
 use super::diff::{merge_patch, replaces_a_list};
-use crate::cluster::{Seen, Unreadable};
+use crate::cluster::{Seen, Unreadable, Written};
 use crate::failure::Failure;
 use crate::time::now;
 
@@ -97,7 +97,7 @@ impl<K: Kind> Writer<K> {
         self.metadata(object, json!({"finalizers": others})).await
     }
 
-    fn api(&self, namespace: &str) -> Api<Seen<K>> {
+    fn api(&self, namespace: &str) -> Api<Written<K>> {
         Api::namespaced(self.client.clone(), namespace)
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Service, ServiceAccount};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
@@ -220,10 +221,11 @@ pub fn own_kinds() -> [ApiResource; 8] {
 }
 
 /// The kinds of everything that the operator makes for others.
-pub fn child_kinds() -> [ApiResource; 7] {
+pub fn child_kinds() -> [ApiResource; 8] {
     [
         ApiResource::erase::<ConfigMap>(&()),
         ApiResource::erase::<Deployment>(&()),
+        ApiResource::erase::<NetworkPolicy>(&()),
         ApiResource::erase::<Role>(&()),
         ApiResource::erase::<RoleBinding>(&()),
         ApiResource::erase::<Service>(&()),
@@ -239,9 +241,18 @@ pub fn is_ours(object: &DynamicObject) -> bool {
 
 /// How often a controller has looked at an object.
 pub fn passes(operator: &Operator, kind: &str) -> u64 {
-    let wanted = format!("skep_operator_reconcile_total{{controller=\"{kind}\"");
+    metric(operator, &format!("skep_operator_reconcile_total{{controller=\"{kind}\""))
+}
+
+/// How many objects a controller is yet to look at, sooner or later.
+pub fn waiting(operator: &Operator, kind: &str) -> u64 {
+    metric(operator, &format!("skep_operator_queue_depth{{controller=\"{kind}\""))
+}
+
+/// The sum of what the operator has counted under names that begin like this.
+fn metric(operator: &Operator, wanted: &str) -> u64 {
     let text = operator.metrics().text();
-    let counts = text.lines().filter(|line| line.starts_with(&wanted)).filter_map(|line| line.rsplit(' ').next());
+    let counts = text.lines().filter(|line| line.starts_with(wanted)).filter_map(|line| line.rsplit(' ').next());
     counts.filter_map(|count| count.parse::<u64>().ok()).sum()
 }
 

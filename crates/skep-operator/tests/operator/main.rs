@@ -2,12 +2,16 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod bad_manifests;
+mod children;
 mod cluster;
 mod configs;
 mod election;
 mod faults;
 mod migration;
+mod network;
 mod openshift;
+mod readiness;
+mod references;
 mod remote_proxies;
 mod rest;
 mod rights;
@@ -36,6 +40,10 @@ fn main() -> ExitCode {
             bad_manifests::trials(kind),
             migration::trials(kind),
             servers::trials(kind),
+            children::trials(kind),
+            references::trials(kind),
+            readiness::trials(kind),
+            network::trials(kind),
             remote_proxies::trials(kind),
             openshift::trials(kind),
             runner::trials(kind),

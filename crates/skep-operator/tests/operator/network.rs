@@ -29,7 +29,9 @@ fn builtin(name: &str) -> Value {
 async fn policies_follow_profiles(fixture: Fixture) {
     let (operator, record) = fixture.operator_with(settings(), Faults::none()).await;
     fixture.create::<MCPServer>("open", json!({"image": "i"})).await;
-    fixture.create::<MCPServer>("s", json!({"image": "i", "permissionProfile": {"type": "builtin", "name": "none"}})).await;
+    fixture
+        .create::<MCPServer>("s", json!({"image": "i", "permissionProfile": {"type": "builtin", "name": "none"}}))
+        .await;
     settled(&fixture, "open").await;
     let server = settled(&fixture, "s").await;
     assert!(fixture.maybe_child::<NetworkPolicy>("open-network").await.is_none());
@@ -64,7 +66,8 @@ async fn a_profile_that_cannot_be_read_is_told(fixture: Fixture) {
         let told = |server: &MCPServer| {
             server.status.as_ref().is_some_and(|status| {
                 let verdict = conditions::find(&status.conditions, types::READY);
-                status.phase == Some(MCPServerPhase::Failed) && verdict.is_some_and(|found| found.message.contains(part))
+                status.phase == Some(MCPServerPhase::Failed)
+                    && verdict.is_some_and(|found| found.message.contains(part))
             })
         };
         fixture.until::<MCPServer>("s", part, told).await;

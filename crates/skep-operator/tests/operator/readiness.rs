@@ -45,8 +45,8 @@ async fn run_pods(fixture: &Fixture, name: &str) {
             "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}});
         let status = json!({"phase": "Running", "containerStatuses": [container],
             "conditions": [{"type": "Ready", "status": "True"}]});
-        let patched = pods.patch_status(&pod.name_any(), &PatchParams::default(), &Patch::Merge(&json!({"status": status})));
-        match patched.await {
+        let patch = Patch::Merge(json!({"status": status}));
+        match pods.patch_status(&pod.name_any(), &PatchParams::default(), &patch).await {
             // It was replaced meanwhile.
             Err(kube::Error::Api(status)) if status.code == 404 => {}
             patched => drop(patched.unwrap()),

@@ -63,8 +63,7 @@ async fn a_config_is_followed_and_left_alone(fixture: Fixture) {
     for (hash, valid) in [("hash-1", "True"), ("hash-2", "True"), ("hash-2", "False"), ("hash-2", "True")] {
         let config = judge::<MCPAuthzConfig>(&fixture, "z", hash, valid).await;
         let follows = |status: Value| {
-            let conditions: Vec<Condition> =
-                serde_json::from_value(status["conditions"].clone()).unwrap_or_default();
+            let conditions: Vec<Condition> = serde_json::from_value(status["conditions"].clone()).unwrap_or_default();
             let verdict = conditions::find(&conditions, types::AUTHZ_CONFIG_REF_VALIDATED);
             let is_failed = status["phase"] == "Failed";
             status["authzConfigHash"] == hash
@@ -96,9 +95,8 @@ async fn a_mirrored_refusal_has_a_reason(fixture: Fixture) {
     let api = fixture.loose_api::<MCPExternalAuthConfig>();
     api.patch_status("e", &PatchParams::default(), &Patch::Merge(&patch)).await.unwrap();
     fixture.create::<MCPServer>("s", json!({"image": "i", "externalAuthConfigRef": {"name": "e"}})).await;
-    let told = |server: &MCPServer| {
-        conditions::find(conditions_of(server), types::EXTERNAL_AUTH_CONFIG_VALIDATED).is_some()
-    };
+    let told =
+        |server: &MCPServer| conditions::find(conditions_of(server), types::EXTERNAL_AUTH_CONFIG_VALIDATED).is_some();
     let server = fixture.until::<MCPServer>("s", "told", told).await;
     let mirrored = found(conditions_of(&server), types::EXTERNAL_AUTH_CONFIG_VALIDATED);
     assert_eq!((mirrored.reason.as_str(), mirrored.message.as_str()), ("InvalidExternalAuthConfig", "because"));
@@ -125,7 +123,10 @@ async fn every_change_of_a_config_rolls_the_proxy(fixture: Fixture) {
             noted.keys().cloned().collect()
         };
         let expected = [annotations::MCP_SERVER_GENERATION, annotations::RUN_CONFIG_CHECKSUM, "user"];
-        assert_eq!((noted(&before), noted(&after)), (expected.map(str::to_owned).into(), expected.map(str::to_owned).into()));
+        assert_eq!(
+            (noted(&before), noted(&after)),
+            (expected.map(str::to_owned).into(), expected.map(str::to_owned).into())
+        );
         let generation = |found: &Value| {
             found["spec"]["template"]["metadata"]["annotations"][annotations::MCP_SERVER_GENERATION].clone()
         };
@@ -163,7 +164,8 @@ async fn what_cannot_be_read_any_more_changes_no_pod(fixture: Fixture) {
 
 /// An authorization server of its own, with nobody who checks what it hands out.
 fn auth_server() -> Value {
-    let upstream = json!({"name": "p", "type": "oidc", "oidcConfig": {"clientId": "c", "issuerUrl": "https://idp.example"}});
+    let upstream =
+        json!({"name": "p", "type": "oidc", "oidcConfig": {"clientId": "c", "issuerUrl": "https://idp.example"}});
     json!({"type": "embeddedAuthServer",
         "embeddedAuthServer": {"issuer": "https://own.example", "upstreamProviders": [upstream]}})
 }

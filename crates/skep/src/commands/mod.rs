@@ -57,6 +57,7 @@ pub(crate) fn telling(command: &Command) -> Telling {
             }
             ProxyCommand::Run(_) => Telling::Usual,
         },
+        Command::Operator(_) if operator::is_read_by_programs() => Telling::Json { debug: false },
         _ => Telling::Usual,
     }
 }

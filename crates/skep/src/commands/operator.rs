@@ -57,6 +57,11 @@ impl TryFrom<OperatorArgs> for Settings {
     }
 }
 
+/// Whether those who gather the logs of pods read what the operator notices.
+pub(super) fn is_read_by_programs() -> bool {
+    std::env::var(env::operator::UNSTRUCTURED_LOGS).is_ok_and(|said| said.eq_ignore_ascii_case("false"))
+}
+
 /// A kind that has a controller, by its name in any case.
 fn kind(name: &str) -> Result<&'static str, Hinted> {
     KINDS.into_iter().find(|kind| kind.eq_ignore_ascii_case(name)).ok_or_else(|| {

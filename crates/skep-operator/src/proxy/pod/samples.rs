@@ -2,6 +2,7 @@
 //! server makes of it in `tests/parity_of_builds.rs`, which shares this file.
 
 use serde_json::{Value, json};
+use skep_api::config::run_config::PermissionProfile;
 use skep_api::kinds::{MCPRemoteProxy, MCPServer};
 
 use super::{DefaultRedis, Inputs, Proxied, ProxySettings, Resolved};
@@ -110,6 +111,10 @@ pub const OPTIONS: &[SampleOption] = &[
     ("default_redis", |sample| {
         let password = Some(("redis".to_owned(), "redis-password".to_owned()));
         sample.settings.redis = Some(DefaultRedis { address: "redis:6379".to_owned(), password });
+    }),
+    ("enforced_network", |sample| {
+        sample.settings.enforce_network_profiles = true;
+        sample.resolved.permission_profile = Some(PermissionProfile::default());
     }),
     ("header_forward", |sample| {
         sample.set(json!({"headerForward": {"addHeadersFromSecret": [

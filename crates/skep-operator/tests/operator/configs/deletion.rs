@@ -3,6 +3,7 @@
 use kube::ResourceExt as _;
 use serde_json::json;
 use skep_api::conditions::{reasons, types};
+use skep_api::kind::Kind as _;
 use skep_api::kinds::{
     MCPAuthzConfig, MCPExternalAuthConfig, MCPOIDCConfig, MCPServer, MCPTelemetryConfig, MCPToolConfig,
     MCPWebhookConfig,
@@ -11,7 +12,7 @@ use skep_api::kinds::{
 use super::{
     Example, caught_up, condition, for_every_kind, is_blocked, is_used_by, is_valid, server_of, settings, start,
 };
-use crate::cluster::Fixture;
+use crate::cluster::{Fixture, waiting};
 use crate::trials;
 use crate::wire::Faults;
 
@@ -48,10 +49,13 @@ async fn a_used_config_stays_until_its_last_user_goes(fixture: Fixture) {
         fixture.until_gone::<K>("c").await;
         fixture.delete::<MCPServer>(&one).await;
     }
-    let (_operator, record) = start(&fixture).await;
+    let (operator, record) = start(&fixture).await;
     for_every_kind!(hold, &fixture);
     let failed: Vec<_> = record.answered_writes().await.into_iter().filter(|sent| sent.code != Some(200)).collect();
     assert!(failed.is_empty(), "no pass meets a conflict of its own making: {failed:#?}");
+    let text = operator.metrics().text();
+    let errors = text.lines().filter(|line| line.contains("reconcile_total") && line.contains("result=\"error\""));
+    assert!(errors.clone().all(|line| line.ends_with(" 0")), "{:?}", errors.collect::<Vec<_>>());
 }
 
 async fn what_the_status_says_decides_nothing(fixture: Fixture) {
@@ -72,10 +76,13 @@ async fn what_the_status_says_decides_nothing(fixture: Fixture) {
     for name in ["used", "unused"] {
         fixture.delete::<Config>(name).await;
     }
-    let (_operator, _record) = start(&fixture).await;
+    let (operator, _record) = start(&fixture).await;
     fixture.until_gone::<Config>("unused").await;
     let kept = fixture.until::<Config>("used", "kept", is_blocked).await;
     assert_eq!(super::users(&kept), ["MCPServer/user"]);
+    // Should a watch miss that the last user goes, it is looked at again all the same.
+    let waits = async || (waiting(&operator, Config::DEFINITION.kind) == 1).then_some(());
+    fixture.eventually("another look", waits).await;
     caught_up::<Config>(&fixture, "marker").await;
     let kept = fixture.api::<Config>().get("used").await.unwrap();
     assert_eq!(kept.finalizers().len(), 1);

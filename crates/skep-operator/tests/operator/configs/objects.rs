@@ -9,8 +9,8 @@ use skep_operator::cluster::OwnKind;
 use crate::cluster::{Fixture, LOOSE};
 
 impl Fixture {
-    /// Creates or changes an object past its schema.
-    pub async fn write_loosely<K: OwnKind>(&self, name: &str, object: Value) {
+    /// Objects of a kind in the version without a schema.
+    pub fn loose_api<K: OwnKind>(&self) -> Api<DynamicObject> {
         let resource = ApiResource {
             group: GROUP.to_owned(),
             version: LOOSE.to_owned(),
@@ -18,12 +18,16 @@ impl Fixture {
             kind: K::DEFINITION.kind.to_owned(),
             plural: K::DEFINITION.plural.to_owned(),
         };
-        let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), &self.namespace, &resource);
+        Api::namespaced_with(self.client.clone(), &self.namespace, &resource)
+    }
+
+    /// Creates or changes an object past its schema.
+    pub async fn write_loosely<K: OwnKind>(&self, name: &str, object: Value) {
         let mut object = object;
-        object["apiVersion"] = resource.api_version.as_str().into();
-        object["kind"] = resource.kind.as_str().into();
+        object["apiVersion"] = format!("{GROUP}/{LOOSE}").into();
+        object["kind"] = K::DEFINITION.kind.into();
         let params = PatchParams::apply("loose").force();
-        api.patch(name, &params, &Patch::Apply(&object)).await.unwrap();
+        self.loose_api::<K>().patch(name, &params, &Patch::Apply(&object)).await.unwrap();
     }
 
     pub async fn merge_status<K: OwnKind>(&self, name: &str, patch: Value) -> K {

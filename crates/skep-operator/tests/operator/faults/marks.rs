@@ -49,7 +49,8 @@ impl What {
 pub async fn mark_something(fixture: &Fixture, random: &mut Random) -> Option<Mark> {
     let own = own_kinds();
     let is_own = random.below(2) == 0;
-    let resource = if is_own { own[random.below(own.len())].clone() } else { child_kinds()[random.below(7)].clone() };
+    let children = child_kinds();
+    let resource = if is_own { &own[random.below(own.len())] } else { &children[random.below(children.len())] }.clone();
     let found = fixture.objects(&resource).list(&ListParams::default()).await.unwrap();
     let candidates: Vec<&DynamicObject> = found.items.iter().filter(|object| is_own || is_ours(object)).collect();
     if candidates.is_empty() {

@@ -17,6 +17,7 @@ use serde_json::Value;
 use skep_operator::settings::Settings;
 
 use self::changes::Changes;
+pub use self::changes::{prepare, run_backend};
 use self::marks::Mark;
 use crate::cluster::{Fixture, Kind};
 use crate::wire::{Faults, Random};

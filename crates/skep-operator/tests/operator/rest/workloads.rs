@@ -97,6 +97,7 @@ impl Samples {
             ("policies", "p.yaml", policies.to_string()),
             ("root.ca", "ca.crt", String::new()),
             ("otel-ca", "ca.crt", String::new()),
+            ("profile", "p.json", "{}".to_owned()),
         ] {
             let map = serde_json::from_value(json!({"metadata": {"name": name}, "data": {key: text}})).unwrap();
             maps.create(&PostParams::default(), &map).await.unwrap();

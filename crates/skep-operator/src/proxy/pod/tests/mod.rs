@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::samples::{OPTIONS, Sample, SampleOption};
 use super::*;
-use crate::proxy::{check_names, pod_patch, role, role_binding, service, service_accounts};
+use crate::proxy::{check_names, network_policy, pod_patch, role, role_binding, service, service_accounts};
 use crate::write::diff::merge_patch;
 
 const CHECKSUM: &str = "checksum-of-the-run-config";
@@ -24,7 +24,7 @@ fn everything(sample: &Sample) -> Value {
     sample.with_inputs(|inputs| {
         json!({"deployment": deployment(inputs, CHECKSUM).unwrap(), "service": service(inputs),
             "serviceAccounts": service_accounts(inputs), "role": role(inputs), "roleBinding": role_binding(inputs),
-            "podPatch": pod_patch(inputs).unwrap()})
+            "podPatch": pod_patch(inputs).unwrap(), "networkPolicy": network_policy(inputs)})
     })
 }
 

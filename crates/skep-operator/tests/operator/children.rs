@@ -1,0 +1,187 @@
+//! Children that are lost, replaced, scaled or made by somebody else.
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{ConfigMap, Service, ServiceAccount};
+use kube::Api;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use serde_json::{Value, json};
+use skep_api::kinds::MCPServer;
+use skep_api::names::{annotations, labels};
+
+use crate::cluster::Fixture;
+use crate::servers::settled;
+use crate::trials;
+use crate::wire::Sent;
+
+trials![
+    a_lost_configuration_comes_back_as_it_was,
+    a_spec_reads_back_as_it_was_written,
+    a_deployment_of_an_older_operator_is_completed,
+    another_object_of_the_same_name_is_not_meant,
+    whoever_stops_a_server_meanwhile_is_not_overruled,
+    what_a_platform_adds_stays,
+    no_write_meets_another_one_of_ours,
+];
+
+fn deployments(fixture: &Fixture) -> Api<Deployment> {
+    Api::namespaced(fixture.client.clone(), &fixture.namespace)
+}
+
+async fn a_lost_configuration_comes_back_as_it_was(fixture: Fixture) {
+    let (_operator, record) = fixture.operator().await;
+    fixture.create::<MCPServer>("s", json!({"image": "i"})).await;
+    settled(&fixture, "s").await;
+    let before = fixture.child::<ConfigMap>("s-runconfig").await;
+    fixture.merge::<MCPServer>("s", json!({"metadata": {"annotations": {"a": "b"}, "labels": {"c": "d"}}})).await;
+    fixture.quiet(&record).await;
+    let same = fixture.child::<ConfigMap>("s-runconfig").await;
+    assert_eq!(same["metadata"]["resourceVersion"], before["metadata"]["resourceVersion"]);
+    let maps: Api<ConfigMap> = Api::namespaced(fixture.client.clone(), &fixture.namespace);
+    maps.delete("s-runconfig", &DeleteParams::default()).await.unwrap();
+    let is_another = |found: &Value| found["metadata"]["uid"] != before["metadata"]["uid"];
+    let again = fixture.until_child::<ConfigMap>("s-runconfig", "there again", is_another).await;
+    let checksum = |map: &Value| map["metadata"]["annotations"][annotations::CONTENT_CHECKSUM].clone();
+    assert_eq!((checksum(&again), &again["data"]), (checksum(&before), &before["data"]));
+    assert!(checksum(&again).is_string());
+}
+
+async fn a_spec_reads_back_as_it_was_written(fixture: Fixture) {
+    let (_operator, record) = fixture.operator().await;
+    let created = fixture.create::<MCPServer>("s", json!({"image": "i", "transport": "stdio", "replicas": 3})).await;
+    let server = settled(&fixture, "s").await;
+    fixture.quiet(&record).await;
+    assert_eq!((server.spec, server.metadata.generation), (created.spec, created.metadata.generation));
+    let deployment = fixture.child::<Deployment>("s").await;
+    let containers = deployment["spec"]["template"]["spec"]["containers"].as_array().unwrap();
+    assert_eq!((containers.len(), containers[0]["ports"].as_array().unwrap().len()), (1, 1));
+    assert_eq!(deployment["spec"]["selector"]["matchLabels"], json!(labels::mcp_server("s")));
+    assert_eq!(deployment["spec"]["replicas"], 1);
+}
+
+async fn a_deployment_of_an_older_operator_is_completed(fixture: Fixture) {
+    let server = fixture.create::<MCPServer>("s", json!({"image": "i", "transport": "sse"})).await;
+    let labels = labels::mcp_server("s");
+    let owner = json!({"apiVersion": "toolhive.stacklok.dev/v1beta1", "kind": "MCPServer", "name": "s",
+        "uid": server.metadata.uid, "controller": true, "blockOwnerDeletion": true});
+    let container = json!({"name": "toolhive", "image": "runner:0", "args": ["run", "old"],
+        "env": [{"name": "HOME", "value": "/tmp"}]});
+    let old = json!({"metadata": {"name": "s", "labels": labels, "ownerReferences": [owner]},
+        "spec": {"replicas": 2, "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}}}});
+    let old: Deployment = serde_json::from_value(old).unwrap();
+    let old = deployments(&fixture).create(&PostParams::default(), &old).await.unwrap();
+    let (_operator, record) = fixture.operator().await;
+    settled(&fixture, "s").await;
+    fixture.quiet(&record).await;
+    assert_eq!(record.writes_to("/deployments/s").len(), 1, "one write completes it");
+    let new = fixture.child::<Deployment>("s").await;
+    let template = &new["spec"]["template"];
+    assert_eq!(new["metadata"]["uid"], json!(old.metadata.uid));
+    assert_eq!(template["metadata"]["annotations"][annotations::MCP_SERVER_GENERATION], "1");
+    assert_eq!(new["spec"]["replicas"], 2, "their number is somebody else's");
+    let container = &template["spec"]["containers"][0];
+    assert_eq!(container["args"].as_array().unwrap().last(), Some(&json!("i")));
+    let env = container["env"].as_array().unwrap();
+    assert!(env.iter().any(|variable| variable["name"] == "THV_MCPSERVER_GENERATION"), "{env:?}");
+}
+
+async fn another_object_of_the_same_name_is_not_meant(fixture: Fixture) {
+    let (_operator, record) = fixture.operator().await;
+    fixture.create::<MCPServer>("s", json!({"image": "i"})).await;
+    settled(&fixture, "s").await;
+    let service =
+        json!({"metadata": {"name": "mcp-s-proxy", "labels": {"mine": "yes"}}, "spec": {"ports": [{"port": 1}]}});
+    let service: Service = serde_json::from_value(service).unwrap();
+    let services: Api<Service> = Api::namespaced(fixture.client.clone(), &fixture.namespace);
+    let mut stopped = record.stop("/services/mcp-s-proxy");
+    fixture.merge::<MCPServer>("s", json!({"spec": {"proxyPort": 9090}})).await;
+    stopped.arrived().await;
+    services.delete("mcp-s-proxy", &DeleteParams::default()).await.unwrap();
+    services.create(&PostParams::default(), &service).await.unwrap();
+    drop(stopped);
+    let told = |server: &MCPServer| {
+        let message = server.status.as_ref().and_then(|status| status.message.as_deref()).unwrap_or_default();
+        message.contains("Service mcp-s-proxy exists and belongs to nobody")
+    };
+    fixture.until::<MCPServer>("s", "told", told).await;
+    let found = fixture.child::<Service>("mcp-s-proxy").await;
+    assert_eq!(
+        (&found["metadata"]["labels"], &found["spec"]["ports"][0]["port"]),
+        (&json!({"mine": "yes"}), &json!(1))
+    );
+    let refused: Vec<Option<u16>> = answers(record.answered_writes().await, "/services/mcp-s-proxy");
+    assert_eq!(refused.last(), Some(&Some(409)), "{refused:?}");
+}
+
+fn answers(writes: Vec<Sent>, end: &str) -> Vec<Option<u16>> {
+    writes.into_iter().filter(|sent| sent.path.ends_with(end)).map(|sent| sent.code).collect()
+}
+
+async fn whoever_stops_a_server_meanwhile_is_not_overruled(fixture: Fixture) {
+    let (_operator, record) = fixture.operator().await;
+    fixture.create::<MCPServer>("s", json!({"image": "i"})).await;
+    settled(&fixture, "s").await;
+    let mut stopped = record.stop("/deployments/s");
+    fixture.patch::<Deployment>("s", json!({"spec": {"replicas": 3}})).await;
+    stopped.arrived().await;
+    fixture.patch::<Deployment>("s", json!({"spec": {"replicas": 0}})).await;
+    drop(stopped);
+    let seen = |server: &MCPServer| {
+        let message = server.status.as_ref().and_then(|status| status.message.as_deref());
+        message == Some("MCP server is stopped (scaled to zero)")
+    };
+    fixture.until::<MCPServer>("s", "stopped", seen).await;
+    fixture.quiet(&record).await;
+    assert_eq!(fixture.child::<Deployment>("s").await["spec"]["replicas"], 0);
+    assert!(answers(record.answered_writes().await, "/deployments/s").contains(&Some(409)));
+}
+
+async fn what_a_platform_adds_stays(fixture: Fixture) {
+    let (_operator, record) = fixture.operator().await;
+    fixture.create::<MCPServer>("s", json!({"image": "i", "transport": "sse"})).await;
+    settled(&fixture, "s").await;
+    let added = json!({"secrets": [{"name": "s-token"}], "imagePullSecrets": [{"name": "s-dockercfg"}]});
+    fixture.patch::<ServiceAccount>("s-sa", added.clone()).await;
+    let cloud = json!({"metadata": {"annotations": {"cloud.example.com/neg": "{}"}, "labels": {"cloud": "yes"}}});
+    fixture.patch::<Service>("mcp-s-proxy", cloud).await;
+    let empty = json!({"proxyDeployment": {"imagePullSecrets": []}});
+    fixture.merge::<MCPServer>("s", json!({"spec": {"proxyPort": 9090, "resourceOverrides": empty}})).await;
+    let moved = |service: &Value| service["spec"]["ports"][0]["port"] == 9090;
+    let service = fixture.until_child::<Service>("mcp-s-proxy", "moved", moved).await;
+    fixture.quiet(&record).await;
+    assert_eq!(service["metadata"]["annotations"]["cloud.example.com/neg"], "{}");
+    assert_eq!(service["metadata"]["labels"]["cloud"], "yes");
+    let account = fixture.child::<ServiceAccount>("s-sa").await;
+    assert_eq!((&account["secrets"], &account["imagePullSecrets"]), (&added["secrets"], &added["imagePullSecrets"]));
+}
+
+async fn no_write_meets_another_one_of_ours(fixture: Fixture) {
+    let (_operator, record) = fixture.operator().await;
+    let api = fixture.api::<MCPServer>();
+    fixture.create::<MCPServer>("s", json!({"image": "i"})).await;
+    settled(&fixture, "s").await;
+    let overrides = json!({"proxyDeployment": {"labels": {"team": "a"}}});
+    api.patch("s", &PatchParams::default(), &Patch::Merge(&json!({"spec": {"resourceOverrides": overrides}})))
+        .await
+        .unwrap();
+    let changed = |found: &Value| found["metadata"]["labels"]["team"] == "a";
+    fixture.until_child::<Deployment>("s", "changed", changed).await;
+    settled(&fixture, "s").await;
+    fixture.delete::<MCPServer>("s").await;
+    fixture.until_gone::<MCPServer>("s").await;
+    let writes = record.answered_writes().await;
+    let own: Vec<&Sent> = writes.iter().filter(|sent| sent.path.contains("/mcpservers/")).collect();
+    assert!(own.iter().all(|sent| sent.code == Some(200)), "{own:#?}");
+    assert!(own.iter().all(|sent| sent.content_type == "application/merge-patch+json"), "{own:#?}");
+    let metadata: Vec<&Value> =
+        own.iter().filter(|sent| sent.path.ends_with("/s")).map(|sent| &sent.body["metadata"]).collect();
+    let [added, removed] = metadata.as_slice() else { panic!("{metadata:#?}") };
+    assert_eq!(
+        (&added["finalizers"][0], &removed["finalizers"]),
+        (&json!("mcpserver.toolhive.stacklok.dev/finalizer"), &json!([]))
+    );
+    for patch in metadata {
+        let members: Vec<&String> = patch.as_object().unwrap().keys().collect();
+        assert_eq!(members, ["finalizers", "resourceVersion"]);
+    }
+}
