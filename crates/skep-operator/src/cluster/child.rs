@@ -1,10 +1,11 @@
 //! Objects that the operator writes, as it remembers them: in full where they are ours, in name only where they are not.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
 use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use skep_api::kind::GROUP;
@@ -49,21 +50,35 @@ impl<'de, K> Deserialize<'de> for Child<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut object = Value::deserialize(deserializer)?;
         let members = object.get_mut("metadata").map(Value::take).unwrap_or_default();
-        let full: ObjectMeta = Deserialize::deserialize(&members).map_err(serde::de::Error::custom)?;
-        let ours = controller(&full).is_some_and(is_ours);
-        let body = if ours { packed(object, members) } else { None };
-        let metadata = ObjectMeta {
-            name: full.name,
-            namespace: full.namespace,
-            uid: full.uid,
-            resource_version: full.resource_version,
-            deletion_timestamp: full.deletion_timestamp,
-            owner_references: full.owner_references,
-            labels: full.labels.filter(|found| !ours && found.contains_key(labels::TOOLHIVE)),
+        let Known { name, namespace, uid, resource_version, deletion_timestamp, owner_references, labels } =
+            Known::deserialize(&members).map_err(serde::de::Error::custom)?;
+        let mut metadata = ObjectMeta {
+            name,
+            namespace,
+            uid,
+            resource_version,
+            deletion_timestamp,
+            owner_references,
             ..ObjectMeta::default()
         };
+        let ours = controller(&metadata).is_some_and(is_ours);
+        metadata.labels = labels.filter(|found| !ours && found.contains_key(labels::TOOLHIVE));
+        let body = if ours { packed(object, members) } else { None };
         Ok(Self { metadata, body, kind: PhantomData })
     }
+}
+
+/// What is remembered of the metadata.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Known {
+    name: Option<String>,
+    namespace: Option<String>,
+    uid: Option<String>,
+    resource_version: Option<String>,
+    deletion_timestamp: Option<Time>,
+    owner_references: Option<Vec<OwnerReference>>,
+    labels: Option<BTreeMap<String, String>>,
 }
 
 /// Forgets what other field managers have noted down.

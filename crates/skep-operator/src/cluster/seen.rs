@@ -39,11 +39,11 @@ impl<'de, K: Kind> Deserialize<'de> for Seen<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut object = Value::deserialize(deserializer)?;
         trim(&mut object);
-        let metadata = object.get("metadata").cloned().unwrap_or_default();
-        let status = object.get("status").cloned().unwrap_or_default();
         match read(&object) {
             Ok(object) => Ok(Self::Read(object)),
             Err(cause) => {
+                let mut take = |name: &str| object.get_mut(name).map(Value::take).unwrap_or_default();
+                let (metadata, status) = (take("metadata"), take("status"));
                 let metadata = serde_json::from_value(metadata).map_err(serde::de::Error::custom)?;
                 Ok(Self::Unreadable(Box::new(Unreadable { metadata, status, cause })))
             }

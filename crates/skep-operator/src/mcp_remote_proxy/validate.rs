@@ -3,6 +3,7 @@
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use skep_api::conditions::reasons;
+use skep_api::config::run_config::{AuthzConfig, AuthzType};
 use skep_api::kinds::{MCPExternalAuthConfig, MCPRemoteProxy};
 use skep_control::Key;
 
@@ -11,6 +12,7 @@ use crate::cluster::{Cluster, Seen};
 use crate::failure::Failure;
 use crate::proxy::Proxied as _;
 use crate::proxy::gather::{self, Lacking};
+use crate::proxy::run_config;
 
 /// Something that only a person can correct.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +59,13 @@ fn own(proxy: &MCPRemoteProxy) -> Result<(), Wrong> {
 async fn policies(cluster: &Cluster, proxy: &MCPRemoteProxy) -> Result<Option<Wrong>, Failure> {
     let common = proxy.common();
     match gather::document_of(&cluster.client, common).await {
-        Ok(_) => Ok(None),
+        Ok(None) => Ok(None),
+        Ok(Some(document)) => Ok(check(&document).err().map(|cause| {
+            let map = common.authz_config.and_then(|authz| authz.config_map.as_ref());
+            let name = map.map(|map| map.name.as_str()).unwrap_or_default();
+            let text = format!("authorization ConfigMap \"{name}\" is invalid: {cause}");
+            Wrong { reason: reasons::AUTHZ_CONFIG_MAP_INVALID, text, is_watched: true }
+        })),
         Err(Lacking::Failure(failure)) => Err(failure),
         Err(Lacking::Content(text)) => {
             let is_missing = text.contains("not found in namespace");
@@ -65,6 +73,14 @@ async fn policies(cluster: &Cluster, proxy: &MCPRemoteProxy) -> Result<Option<Wr
                 if is_missing { reasons::AUTHZ_CONFIG_MAP_NOT_FOUND } else { reasons::AUTHZ_CONFIG_MAP_INVALID };
             Ok(Some(Wrong { reason, text, is_watched: true }))
         }
+    }
+}
+
+/// In front of a server somewhere else, only Cedar decides.
+fn check(document: &AuthzConfig) -> Result<(), String> {
+    match document.authorizer() {
+        AuthzType::Cedar => run_config::check_policies(document),
+        other => Err(format!("type {:?} is not {:?}", other.as_str(), AuthzType::Cedar.as_str())),
     }
 }
 

@@ -190,8 +190,8 @@ async fn a_server_is_verified_beside_everything_else(fixture: Fixture) {
     let (url, address) = script.address.lock().clone().unwrap();
     assert_eq!(Some(url.as_str()), server.status.as_ref().unwrap().url.as_deref());
     assert_eq!(address.to_string(), format!("{}:9090", service["spec"]["clusterIP"].as_str().unwrap()));
-    fixture.quiet(&record).await;
-    assert_eq!(waiting(&operator, "MCPServer"), 1, "it is asked again later");
+    let again = async || (waiting(&operator, "MCPServer") == 1).then_some(());
+    fixture.eventually("another question later", again).await;
 
     // A proxy of another generation is asked as soon as it has replaced the old one.
     *script.answer.lock() = Ok(3);
@@ -230,6 +230,8 @@ async fn a_server_that_asks_who_calls_is_neither_verified_nor_not(fixture: Fixtu
     ready(&fixture, "s").await;
     let (_, found) = until_verified(&fixture, ConditionStatus::Unknown).await;
     assert_eq!(found.reason, "AuthenticationRequired");
-    fixture.quiet(&record).await;
-    assert_eq!((waiting(&operator, "MCPServer"), script.asked()), (0, 1), "asking again would tell nothing new");
+    look(&fixture, &operator, &record).await;
+    let rest = async || (waiting(&operator, "MCPServer") == 0).then_some(());
+    fixture.eventually("rest", rest).await;
+    assert_eq!(script.asked(), 1, "asking again would tell nothing new");
 }

@@ -61,8 +61,23 @@ async fn every_transport_is_served_from_end_to_end() {
         })
         .await;
     }
+    each_is_verified(&machine, &["lines", "lines-as-events", "events", "streamable"]).await;
     a_pod_that_is_replaced_is_found_again(&machine, &lines, &streamable).await;
     nothing_comes_back(&machine, "lines").await;
+}
+
+/// The operator has shaken hands with every server, whatever it speaks.
+async fn each_is_verified(machine: &Machine, names: &[&str]) {
+    for name in names {
+        eventually(&format!("{name} is verified"), || async {
+            let server = servers(machine).get(name).await.unwrap();
+            let conditions = server.data["status"]["conditions"].as_array().cloned().unwrap_or_default();
+            let verified = conditions.into_iter().find(|condition| condition["type"] == "Verified");
+            let verified = verified.ok_or_else(|| "nobody has asked".to_owned())?;
+            if verified["status"] == "True" { Ok(()) } else { Err(verified.to_string()) }
+        })
+        .await;
+    }
 }
 
 /// A client keeps its session while the server behind the proxy is replaced.

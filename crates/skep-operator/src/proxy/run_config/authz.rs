@@ -76,8 +76,12 @@ fn with_claims(mut document: Document, config: &AuthzConfig) -> Document {
     document
 }
 
-/// A document that a proxy can start with, as far as that can be told without the authorizer.
 fn checked(document: Document) -> Result<Document, String> {
+    check_policies(&document).map(|()| document)
+}
+
+/// Whether a proxy can start with a document, as far as that can be told without the authorizer.
+pub fn check_policies(document: &Document) -> Result<(), String> {
     if document.version().is_empty() {
         return Err("version must be set".to_owned());
     }
@@ -94,5 +98,5 @@ fn checked(document: Document) -> Result<Document, String> {
         },
         AuthzType::Other(type_) => return Err(format!("type {type_:?} is not one of cedarv1 and httpv1")),
     }
-    Ok(document)
+    Ok(())
 }
