@@ -77,17 +77,13 @@ impl Verifier {
             report.keep(types::VERIFIED);
             return Next::Rest;
         }
-        match self.ask(key, server) {
-            Some(answer) => {
-                let next = if matches!(answer, Err(Silence::Failed(_))) { Next::After(RECHECK) } else { Next::Rest };
-                report.say(statement(&server.name_any(), answer));
-                next
-            }
-            None => {
-                report.keep(types::VERIFIED);
-                Next::Rest
-            }
-        }
+        let Some(answer) = self.ask(key, server) else {
+            report.keep(types::VERIFIED);
+            return Next::Rest;
+        };
+        let next = if matches!(answer, Err(Silence::Failed(_))) { Next::After(RECHECK) } else { Next::Rest };
+        report.say(statement(&server.name_any(), answer));
+        next
     }
 
     /// Forgets a server that is not ready, or gone.
