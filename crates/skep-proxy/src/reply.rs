@@ -29,8 +29,8 @@ impl Reply {
     /// The stream that an answer is written to.
     pub(crate) fn stream(&self) -> Arc<EventStream> {
         match &self.client {
-            Some(client) => client.stream(),
-            None => EventStream::new(0, false),
+            Some(client) if self.accepts.events => client.stream(),
+            _ => EventStream::new(0, false),
         }
     }
 

@@ -27,6 +27,8 @@ constants! {
     pub const MCP_SERVER_GENERATION: &str = "toolhive.stacklok.dev/mcpserver-generation";
     /// The hash of the whole spec of an MCPRegistry.
     pub const CONFIG_HASH: &str = "toolhive.stacklok.dev/config-hash";
+    /// On the pod template of a stdio backend with several replicas, written by users: `true` gives each session a pod.
+    pub const STDIO_PROCESS_PER_SESSION: &str = "toolhive.stacklok.dev/stdio-process-per-session";
     /// Written by `kubectl rollout restart`; always carried over.
     pub const KUBECTL_RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
 

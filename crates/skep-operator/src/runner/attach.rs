@@ -1,11 +1,13 @@
 //! The standard streams of a server in a pod.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{AttachParams, AttachedProcess, ListParams};
 use kube::{Api, Client, ResourceExt as _};
+use parking_lot::Mutex;
 use skep_api::names::{labels, mcp_server};
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -26,6 +28,15 @@ const BUFFER: usize = 256 * 1024;
 pub struct Attachment {
     pods: Api<Pod>,
     name: String,
+    own: Option<OwnPod>,
+}
+
+/// A pod that is for one visitor after the other.
+#[derive(Debug, Clone)]
+struct OwnPod {
+    name: String,
+    /// The container that was visited last. It ends when it is left.
+    visited: Arc<Mutex<Option<String>>>,
 }
 
 /// Streams that are open. They end with the container, or with the connection to it.
@@ -48,7 +59,14 @@ impl fmt::Debug for Attached {
 
 impl Attachment {
     pub(super) fn new(client: Client, namespace: &str, name: &str) -> Self {
-        Self { pods: Api::namespaced(client, namespace), name: name.to_owned() }
+        Self { pods: Api::namespaced(client, namespace), name: name.to_owned(), own: None }
+    }
+
+    /// The way to the streams of one pod, whose process is another one each time.
+    #[must_use]
+    pub fn to_pod(&self, ordinal: i32) -> Self {
+        let name = format!("{}-{ordinal}", self.name);
+        Self { own: Some(OwnPod { name, visited: Arc::default() }), ..self.clone() }
     }
 
     /// Opens the streams of a pod that runs; waits for one for a while.
@@ -73,8 +91,12 @@ impl Attachment {
         let selector = labels::selector_text(&labels::backend_selector(&self.name));
         let listed = self.pods.list(&ListParams::default().labels(&selector)).await;
         let pods = listed.map_err(|error| error.to_string())?.items;
-        let pod = pods.iter().filter(|pod| runs(pod)).max_by_key(|pod| is_ready(pod));
-        let pod = pod.ok_or_else(|| format!("none of its {} pods runs", pods.len()))?.name_any();
+        let running =
+            pods.iter().filter_map(|pod| Some((pod, running(pod)?))).filter(|(pod, id)| self.may_visit(pod, id));
+        let (pod, container) = running
+            .max_by_key(|(pod, _)| is_ready(pod))
+            .ok_or_else(|| format!("none of its {} pods runs a process to attach to", pods.len()))?;
+        let pod = pod.name_any();
         let params = AttachParams {
             container: Some(mcp_server::BACKEND_CONTAINER.to_owned()),
             stdin: true,
@@ -94,19 +116,28 @@ impl Attachment {
         };
         match (process.stdin(), process.stdout()) {
             (Some(input), Some(output)) => {
+                if let Some(own) = &self.own {
+                    *own.visited.lock() = Some(container.to_owned());
+                }
                 Ok(Attached { pod, input: Box::new(input), output: Box::new(output), process })
             }
             _ => Err(format!("pod {pod} has no streams")),
         }
     }
+
+    fn may_visit(&self, pod: &Pod, container: &str) -> bool {
+        self.own.as_ref().is_none_or(|own| {
+            pod.metadata.name.as_ref() == Some(&own.name) && own.visited.lock().as_deref() != Some(container)
+        })
+    }
 }
 
-/// Whether the server runs in a pod that is to stay.
-fn runs(pod: &Pod) -> bool {
-    let containers = pod.status.iter().flat_map(|status| status.container_statuses.iter().flatten());
-    let mut own = containers.filter(|container| container.name == mcp_server::BACKEND_CONTAINER);
-    pod.metadata.deletion_timestamp.is_none()
-        && own.any(|container| container.state.as_ref().is_some_and(|state| state.running.is_some()))
+/// The id of the container that runs the server, in a pod that is to stay.
+fn running(pod: &Pod) -> Option<&str> {
+    let mut containers = pod.status.iter().flat_map(|status| status.container_statuses.iter().flatten());
+    let own = containers.find(|container| container.name == mcp_server::BACKEND_CONTAINER)?;
+    let runs = own.state.as_ref().is_some_and(|state| state.running.is_some());
+    (runs && pod.metadata.deletion_timestamp.is_none()).then(|| own.container_id.as_deref().unwrap_or_default())
 }
 
 fn is_ready(pod: &Pod) -> bool {

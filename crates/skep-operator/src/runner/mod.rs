@@ -10,6 +10,7 @@ pub mod generation;
 mod ports;
 mod put;
 mod services;
+mod sessions;
 mod stateful_set;
 mod template;
 
@@ -20,6 +21,7 @@ pub use attach::{Attached, Attachment};
 pub use backend::{Backend, Deployed, Written};
 pub use error::RunnerError;
 pub use services::services;
+pub use sessions::{pods_for_sessions, wants_pods_for_sessions};
 pub use stateful_set::stateful_set;
 
 use skep_api::config::run_config::RunConfig;

@@ -8,7 +8,7 @@ use skep_api::names::env::backend::{FASTMCP_PORT, MCP_HOST, MCP_PORT, MCP_TRANSP
 use skep_api::names::{annotations, labels, mcp_server};
 
 use super::ports::ports;
-use super::{RunnerError, workload_name};
+use super::{RunnerError, pods_for_sessions, workload_name};
 use crate::members::{container, list, object};
 use crate::proxy::pod::security;
 
@@ -34,7 +34,8 @@ pub(super) fn template(config: &RunConfig, openshift: bool) -> Result<Value, Run
     Ok(Value::Object(template))
 }
 
-fn patch(config: &RunConfig) -> Result<Map<String, Value>, RunnerError> {
+/// What the user says about the pods.
+pub(super) fn patch(config: &RunConfig) -> Result<Map<String, Value>, RunnerError> {
     let text = config.k8s_pod_template_patch.expose();
     if text.is_empty() {
         return Ok(Map::new());
@@ -49,6 +50,10 @@ fn complete(container: &mut Map<String, Value>, config: &RunConfig, openshift: b
     container.insert("image".to_owned(), json!(config.image));
     container.insert("stdin".to_owned(), json!(config.transport == Transport::Stdio));
     container.insert("tty".to_owned(), json!(false));
+    if !pods_for_sessions(config)?.is_empty() {
+        // The process ends when it is left, so that the next session gets one that nobody has used.
+        container.insert("stdinOnce".to_owned(), json!(true));
+    }
     if !config.cmd_args.is_empty() {
         list(container, "args")?.extend(config.cmd_args.iter().map(|argument| json!(argument)));
     }

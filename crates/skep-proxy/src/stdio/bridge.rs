@@ -10,13 +10,17 @@ use serde_json::json;
 use skep_mcp::fault::{Fault, INTERNAL_ERROR, TRANSPORT_ERROR};
 use skep_mcp::{Message, Revision, json, method};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
+use super::audience::Audience;
 use super::calls::Calls;
 use super::clients::{Client, Clients};
 use super::events::{End, EventStream};
 use super::handshake::Handshake;
 use super::log_level::LogLevels;
+use super::processes::{Begun, Pool, Processes};
 use super::subscriptions::Subscriptions;
+use crate::answer::Answer;
 use crate::eras::legacy_client::{self, LegacyClient};
 use crate::eras::verdict::Eras;
 use crate::limits::{self, Limits};
@@ -29,6 +33,11 @@ const DRAIN_CHECK: Duration = Duration::from_millis(20);
 /// The bridge between HTTP clients and a server on standard input and output.
 #[derive(Debug)]
 pub struct Bridge {
+    audience: Audience,
+    /// Processes of which each is for one session.
+    pool: Option<Arc<Pool>>,
+    /// Cancelled when the session has ended that the process was for.
+    over: CancellationToken,
     calls: Arc<Calls>,
     clients: Clients,
     sessions: Sessions,
@@ -51,20 +60,71 @@ impl Bridge {
 
     /// The same, with sessions that are kept somewhere else.
     pub fn with_store(limits: Limits, readiness: Readiness, store: SessionStore) -> Arc<Self> {
+        Arc::new(Self::of(Audience::Everybody, limits, readiness, store))
+    }
+
+    /// The same, with a process for each session besides the one for all who have none. Sessions end with this bridge.
+    pub fn with_processes(
+        limits: Limits,
+        readiness: Readiness,
+        store: SessionStore,
+        processes: impl Processes,
+    ) -> Arc<Self> {
+        let pool = Some(Pool::new(processes, limits.clone()));
+        Arc::new(Self { pool, ..Self::of(Audience::Everybody, limits, readiness, store) })
+    }
+
+    /// A bridge to the process of one session, until it is over.
+    pub(super) fn of_one_session(limits: Limits, over: CancellationToken) -> Arc<Self> {
+        let bridge = Self::of(Audience::OneSession, limits, Readiness::default(), SessionStore::Memory);
+        Arc::new(Self { over, ..bridge })
+    }
+
+    fn of(audience: Audience, limits: Limits, readiness: Readiness, store: SessionStore) -> Self {
         let (sender, outgoing) = mpsc::channel(limits::QUEUED_MESSAGES);
-        Arc::new(Self {
+        Self {
+            audience,
+            pool: None,
+            over: CancellationToken::new(),
             calls: Calls::new(sender, limits.request),
             clients: Clients::default(),
             sessions: Sessions::new(store, &limits),
             subscriptions: Subscriptions::default(),
             log_levels: LogLevels::default(),
-            handshake: Handshake::default(),
+            handshake: Handshake::new(audience),
             eras: Eras::default(),
             legacy_clients: Mutex::default(),
             readiness,
             limits,
             outgoing: Mutex::new(Some(outgoing)),
-        })
+        }
+    }
+
+    pub(super) fn audience(&self) -> Audience {
+        self.audience
+    }
+
+    pub(super) fn over(&self) -> &CancellationToken {
+        &self.over
+    }
+
+    /// The bridge that has a session of this name, if there is one.
+    pub(super) fn of_session(self: &Arc<Self>, id: Option<&str>) -> Arc<Self> {
+        let own = self.pool.as_ref().zip(id).and_then(|(pool, id)| pool.get(id));
+        own.unwrap_or_else(|| Arc::clone(self))
+    }
+
+    /// The bridge for a session that begins now.
+    pub(super) async fn begin(self: &Arc<Self>) -> Result<Begun, Answer> {
+        match &self.pool {
+            Some(pool) => pool.begin().await,
+            None => Ok(Begun::shared(self)),
+        }
+    }
+
+    /// Whether nobody waits for anything.
+    pub(super) fn is_idle(&self) -> bool {
+        self.calls.is_empty() && self.clients.listening().is_empty()
     }
 
     pub(super) fn calls(&self) -> &Arc<Calls> {
@@ -203,6 +263,9 @@ impl Bridge {
 
     /// The server need not do any more what it did for a session that has ended.
     fn forget(&self, session: &str) {
+        if self.audience == Audience::OneSession {
+            self.over.cancel();
+        }
         if let Some(client) = self.legacy_clients.lock().remove(session) {
             client.close();
         }
@@ -254,6 +317,13 @@ impl Bridge {
     pub(super) fn fail_calls(&self) {
         let told = "the MCP server went away; whether it did what was asked is unknown";
         self.calls.fail_all(&Fault::new(INTERNAL_ERROR, told), End::Lost);
+    }
+
+    /// Ends the sessions that have processes of their own, with time for what is under way in them.
+    pub(super) async fn end_own_processes(&self) {
+        if let Some(pool) = &self.pool {
+            pool.end().await;
+        }
     }
 
     /// Waits for the requests that are under way, though not for ever. Nobody listens any more.

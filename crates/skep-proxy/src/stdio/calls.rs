@@ -192,6 +192,21 @@ impl Calls {
         true
     }
 
+    /// The stream of the request that was made last, among those whose clients hear more than the answer.
+    pub(super) fn newest_stream(&self) -> Option<Arc<EventStream>> {
+        let waiting = self.waiting.lock();
+        let heard = waiting.iter().filter(|(_, call)| !call.ends_stream || call.stream.is_resumable());
+        heard.max_by_key(|(number, _)| **number).map(|(_, call)| Arc::clone(&call.stream))
+    }
+
+    /// Gives all requests that wait so long from now on, at least.
+    pub(super) fn extend(&self, patience: Duration) {
+        let until = Instant::now() + patience;
+        for call in self.waiting.lock().values_mut() {
+            call.deadline = call.deadline.map(|deadline| deadline.max(until));
+        }
+    }
+
     /// Ends the requests that have waited too long.
     pub(super) fn expire(&self, now: Instant) {
         let mut expired = Vec::new();

@@ -148,6 +148,13 @@ impl Clients {
         clients.values().filter(|client| client.is_session).map(|client| Arc::clone(&client.id)).collect()
     }
 
+    /// The stream of a client that listens.
+    pub(crate) fn listener(&self) -> Option<Arc<EventStream>> {
+        let clients = self.0.lock();
+        let listening = clients.values().find(|client| client.background.is_open());
+        listening.map(|client| Arc::clone(&client.background))
+    }
+
     /// Tells all clients that listen.
     pub(crate) fn tell_all(&self, message: &Bytes) {
         for client in self.0.lock().values().filter(|client| client.background.is_read()) {

@@ -6,15 +6,25 @@ use std::ffi::OsString;
 use std::fmt;
 use std::io::ErrorKind;
 use std::process::Stdio;
+use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::process::Command;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::processes::Processes;
 
 /// Makes connections to a server's standard input and output. Each call makes a new one; the one before has ended.
 pub trait Connector: Send + Sync + 'static {
     /// Starts the server, or attaches to it.
     fn connect(&self) -> BoxFuture<'_, Result<Streams, ConnectError>>;
+}
+
+impl Connector for Box<dyn Connector> {
+    fn connect(&self) -> BoxFuture<'_, Result<Streams, ConnectError>> {
+        (**self).connect()
+    }
 }
 
 /// The standard streams of a server that runs.
@@ -79,5 +89,38 @@ impl ChildProcess {
             return Err(fail(&"it has no standard streams", false));
         };
         Ok(Streams { input: Box::new(input), output: Box::new(output), held: Box::new(child) })
+    }
+}
+
+/// Processes of this machine, so many at the same time.
+#[derive(Debug)]
+pub struct ChildProcesses {
+    process: ChildProcess,
+    room: Arc<Semaphore>,
+}
+
+impl ChildProcesses {
+    /// At most so many of a process.
+    pub fn new(process: ChildProcess, most: usize) -> Self {
+        Self { process, room: Arc::new(Semaphore::new(most)) }
+    }
+}
+
+impl Processes for ChildProcesses {
+    fn take(&self) -> Option<Box<dyn Connector>> {
+        let room = Arc::clone(&self.room).try_acquire_owned().ok()?;
+        Some(Box::new(OwnProcess { process: self.process.clone(), _room: room }))
+    }
+}
+
+/// One of them.
+struct OwnProcess {
+    process: ChildProcess,
+    _room: OwnedSemaphorePermit,
+}
+
+impl Connector for OwnProcess {
+    fn connect(&self) -> BoxFuture<'_, Result<Streams, ConnectError>> {
+        self.process.connect()
     }
 }

@@ -101,6 +101,11 @@ impl EventStream {
         self.name
     }
 
+    /// Whether its client reads all of it, and may come back for what it missed.
+    pub(crate) fn is_resumable(&self) -> bool {
+        self.is_resumable
+    }
+
     /// Begins with an event without a message, which gives the client an id to come back with. A stream that has begun
     /// already needs none.
     pub(crate) fn prime(&self) {

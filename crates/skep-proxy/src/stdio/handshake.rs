@@ -1,4 +1,4 @@
-//! The one handshake with the server, which all clients share.
+//! The one handshake with the server, which all its clients share.
 
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use serde_json::json;
 use skep_mcp::fault::{Fault, INTERNAL_ERROR};
 use skep_mcp::{Id, Message, Param, Revision, json, method};
 
+use super::audience::Audience;
 use super::calls::{Calls, Full};
 use super::events::{End, EventStream};
 
@@ -34,8 +35,9 @@ pub(super) enum Refusal {
 }
 
 /// Makes the handshake once, whoever asks first and however many ask.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Handshake {
+    audience: Audience,
     state: Mutex<State>,
 }
 
@@ -47,6 +49,10 @@ struct State {
 }
 
 impl Handshake {
+    pub(super) fn new(audience: Audience) -> Self {
+        Self { audience, state: Mutex::default() }
+    }
+
     /// The agreement with the server. `offer` is the handshake of a client; without one it is our own.
     pub(super) async fn agree(&self, calls: &Arc<Calls>, offer: Option<&Message>) -> Result<Agreed, Failure> {
         let attempt = {
@@ -54,7 +60,9 @@ impl Handshake {
             if let Some(attempt) = state.attempt.clone() {
                 attempt
             } else {
-                let request = state.request.clone().unwrap_or_else(|| offer.and_then(shared).unwrap_or_else(own));
+                let request = state.request.clone();
+                let request =
+                    request.unwrap_or_else(|| offer.and_then(|offer| passed(offer, self.audience)).unwrap_or_else(own));
                 state.request = Some(request.clone());
                 // In a task of its own, so that it goes on when the client that began it is gone.
                 let task = tokio::spawn(ask(Arc::clone(calls), request));
@@ -107,15 +115,20 @@ async fn ask(calls: Arc<Calls>, request: Message) -> Result<Agreed, Failure> {
     Ok(result.into())
 }
 
-/// A client's handshake as the shared server gets it: in a revision that has one, without what cannot be shared.
-fn shared(offer: &Message) -> Option<Message> {
+/// A client's handshake as the server gets it. A server that clients share is asked for the newest revision, so that it
+/// does not matter who comes first, and is promised nothing that cannot be shared.
+fn passed(offer: &Message, audience: Audience) -> Option<Message> {
     let asked = offer.param_text(Param::ProtocolVersion)?;
-    let mut text = std::str::from_utf8(offer.text()).ok()?.to_owned();
-    if Revision::parse(&asked).is_none_or(Revision::is_stateless) {
-        text =
-            json::set(&text, &["params", "protocolVersion"], &json::quote(Revision::negotiate(&asked).text())).ok()?;
+    let wanted = match audience {
+        Audience::Everybody => Revision::NEWEST_WITH_HANDSHAKE,
+        Audience::OneSession => Revision::negotiate(&asked),
+    };
+    let mut text = offer.as_str().to_owned();
+    if Revision::parse(&asked) != Some(wanted) {
+        text = json::set(&text, &["params", "protocolVersion"], &json::quote(wanted.text())).ok()?;
     }
-    for capability in UNSHARED_CAPABILITIES {
+    let unshared = if audience == Audience::Everybody { &UNSHARED_CAPABILITIES[..] } else { &[] };
+    for capability in unshared {
         if let Ok(Some(without)) = json::remove(&text, &["params", "capabilities", capability]) {
             text = without;
         }
@@ -135,15 +148,19 @@ fn own() -> Message {
 }
 
 /// The answer to a client's handshake, and the revision that its session has.
-pub(super) fn answer(offer: &Message, agreed: &str) -> (String, Revision) {
-    let asked = offer.param_text(Param::ProtocolVersion).unwrap_or_default();
-    let known = Revision::parse(&asked).filter(|revision| !revision.is_stateless());
+pub(super) fn answer(offer: &Message, agreed: &str, audience: Audience) -> (String, Revision) {
     let told = json::find(agreed, &["protocolVersion"]).ok().flatten().map(|place| place.of(agreed));
     let told = told.and_then(json::decode).and_then(|text| Revision::parse(&text));
-    let revision = known.or(told).unwrap_or(Revision::NEWEST_WITH_HANDSHAKE);
-    // A client that asked by the unpublished name of a revision must find that name in the answer.
-    let version = if known.is_some() { &*asked } else { revision.text() };
-    let result = json::set(agreed, &["protocolVersion"], &json::quote(version)).unwrap_or_else(|_| agreed.to_owned());
+    let told = told.unwrap_or(Revision::NEWEST_WITH_HANDSHAKE);
+    let asked = offer.param_text(Param::ProtocolVersion).unwrap_or_default();
+    let (result, revision) = match Revision::parse(&asked).filter(|revision| !revision.is_stateless()) {
+        // The server has answered this very client.
+        _ if audience == Audience::OneSession => (None, told),
+        // A client that asked by the unpublished name of a revision must find that name in the answer.
+        Some(known) => (json::set(agreed, &["protocolVersion"], &json::quote(&asked)).ok(), known),
+        None => (None, told),
+    };
+    let result = result.as_deref().unwrap_or(agreed);
     (format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, offer.id().unwrap_or_default()), revision)
 }
 
@@ -167,24 +184,38 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_shared_is_not_promised_to_the_server() {
-        let text = shared(&offer("2026-07-28")).unwrap().text().clone();
-        let expected = offer("2025-11-25").text().to_vec();
-        let expected = String::from_utf8(expected).unwrap().replace("\"sampling\":{},", "");
-        assert_eq!(text, expected);
+    fn a_shared_server_is_asked_for_the_newest_revision_and_promised_nothing_that_cannot_be_shared() {
+        let expected = offer("2025-11-25").as_str().replace("\"sampling\":{},", "");
+        for asked in ["2024-10-07", "2024-11-05", "2025-03-26", "2025-11-25", "2026-07-28", "1999-01-01"] {
+            assert_eq!(passed(&offer(asked), Audience::Everybody).unwrap().as_str(), expected, "{asked}");
+        }
         assert_eq!(own().method(), "initialize");
+    }
+
+    #[test]
+    fn a_server_of_one_client_hears_and_answers_that_client() {
+        for (asked, told) in [("2025-03-26", "2025-03-26"), ("2024-10-07", "2024-10-07"), ("2026-07-28", "2025-11-25")]
+        {
+            let passed = passed(&offer(asked), Audience::OneSession).unwrap();
+            assert_eq!(passed.as_str(), offer(told).as_str(), "{asked}");
+        }
+        let agreed = r#"{"protocolVersion":"2025-03-26"}"#;
+        let (text, revision) = answer(&offer("2025-11-25"), agreed, Audience::OneSession);
+        assert_eq!(revision, Revision::March2025);
+        assert_eq!(text, format!(r#"{{"jsonrpc":"2.0","id":"i","result":{agreed}}}"#));
     }
 
     #[test]
     fn each_client_gets_the_revision_that_it_asked_for() {
         let agreed = r#"{"protocolVersion":"2025-11-25","serverInfo":{"name":"x"}}"#;
-        let (text, revision) = answer(&offer("2025-03-26"), agreed);
+        let answer = |asked: &str| answer(&offer(asked), agreed, Audience::Everybody);
+        let (text, revision) = answer("2025-03-26");
         assert_eq!(revision, Revision::March2025);
         assert_eq!(
             text,
             r#"{"jsonrpc":"2.0","id":"i","result":{"protocolVersion":"2025-03-26","serverInfo":{"name":"x"}}}"#
         );
-        assert_eq!(answer(&offer("2031-01-01"), agreed).1, Revision::November2025);
-        assert!(answer(&offer("2024-10-07"), agreed).0.contains("2024-10-07"));
+        assert_eq!(answer("2031-01-01").1, Revision::November2025);
+        assert!(answer("2024-10-07").0.contains("2024-10-07"));
     }
 }

@@ -1,11 +1,19 @@
 //! What the server says, and whose it is.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use bytes::Bytes;
 use skep_mcp::fault::{Fault, METHOD_NOT_FOUND};
 use skep_mcp::lines::{Line, object_in};
 use skep_mcp::{Kind, Message, MetaKey, Param, Payload, method};
 
+use super::audience::Audience;
 use super::bridge::Bridge;
+use super::events::EventStream;
+
+/// How long a client may take for an answer, while its own request waits.
+const QUESTION: Duration = Duration::from_mins(5);
 
 impl Bridge {
     /// Takes a line of the server's output.
@@ -29,7 +37,7 @@ impl Bridge {
     fn take(&self, message: &Message) {
         let is_taken = match message.kind() {
             Kind::Response => self.calls().answered(message),
-            Kind::Request => self.refuse(message),
+            Kind::Request => self.asked(message),
             Kind::Notification => self.spread(message),
         };
         if !is_taken {
@@ -37,16 +45,32 @@ impl Bridge {
         }
     }
 
-    /// Answers a question of the server. It cannot be handed on, because nobody knows which client it is about.
-    fn refuse(&self, message: &Message) -> bool {
+    /// Takes a question of the server. One of a server that clients share cannot be handed on, because nobody knows which
+    /// client it is about.
+    fn asked(&self, message: &Message) -> bool {
         let Some(id) = message.owned_id() else { return false };
-        let answer = if message.method() == method::PING {
-            format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, id.as_json())
-        } else {
-            let told = format!("server-initiated {} is not supported by a server that clients share", message.method());
-            Fault::new(METHOD_NOT_FOUND, told).answer(Some(&id))
+        let refused = |told: String| Fault::new(METHOD_NOT_FOUND, told).answer(Some(&id));
+        let answer = match (message.method(), self.audience()) {
+            (method::PING, _) => format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, id.as_json()),
+            (name, Audience::Everybody) => {
+                refused(format!("server-initiated {name} is not supported by a server that clients share"))
+            }
+            (name, Audience::OneSession) => match self.way_to_client() {
+                Some(stream) => {
+                    stream.push(message.text().clone());
+                    // A person may have to think about it.
+                    self.calls().extend(QUESTION);
+                    return true;
+                }
+                None => refused(format!("server-initiated {name} reaches nobody: the client does not listen")),
+            },
         };
         self.calls().send(answer.into()).is_ok()
+    }
+
+    /// Where the client of a session hears what the server says: with what it asked last, or else on its own.
+    fn way_to_client(&self) -> Option<Arc<EventStream>> {
+        self.calls().newest_stream().or_else(|| self.clients().listener())
     }
 
     /// Hands a notification to those it is for.
@@ -71,7 +95,13 @@ impl Bridge {
                 self.clients().tell_all(text);
                 true
             }
-            _ => false,
+            _ => match (self.audience(), self.way_to_client()) {
+                (Audience::OneSession, Some(stream)) => {
+                    stream.offer(text.clone());
+                    true
+                }
+                _ => false,
+            },
         }
     }
 }

@@ -51,11 +51,15 @@ impl Bridge {
         tokio::pin!(working);
         let result = tokio::select! {
             result = &mut working => result,
-            () = stop.cancelled() => tokio::select! {
-                result = &mut working => result,
-                () = self.drain() => Ok(()),
-            },
+            () = stop.cancelled() => {
+                let drained = async { tokio::join!(self.drain(), self.end_own_processes()) };
+                tokio::select! {
+                    result = &mut working => result,
+                    _ = drained => Ok(()),
+                }
+            }
         };
+        self.end_own_processes().await;
         self.close();
         result
     }

@@ -2,7 +2,9 @@
 //!
 //! There is one process and it has one session, which all clients share. So every request gets an id of ours on its way
 //! in, every answer gets the client's back on its way out, and what cannot be attributed to a client is given to none.
+//! Where there are [`Processes`] for it, a session has one for itself.
 
+mod audience;
 mod bridge;
 mod calls;
 pub(crate) mod clients;
@@ -15,13 +17,15 @@ pub(crate) mod log_level;
 pub(crate) mod mirrors;
 mod other_era;
 mod process_line;
+mod processes;
 mod requests;
 mod sse;
 mod streamable;
 mod subscriptions;
 
 pub use bridge::Bridge;
-pub use connect::{ChildProcess, ConnectError, Connector, Streams};
+pub use connect::{ChildProcess, ChildProcesses, ConnectError, Connector, Streams};
 pub use link::LinkError;
+pub use processes::Processes;
 pub(crate) use sse::Sse;
 pub(crate) use streamable::Streamable;

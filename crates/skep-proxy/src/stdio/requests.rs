@@ -8,6 +8,7 @@ use serde_json::json;
 use skep_mcp::fault::{Fault, INTERNAL_ERROR};
 use skep_mcp::{Message, Param, method};
 
+use super::audience::Audience;
 use super::bridge::Bridge;
 use super::clients::Client;
 use super::events::{End, EventStream};
@@ -28,8 +29,10 @@ impl Bridge {
     /// Takes a message of a client that wants no answer.
     pub(super) fn notified(&self, client: Option<&Client>, message: &Message) {
         match message.method() {
-            // The server was told when its handshake was made, and it asks clients nothing that could make progress.
-            method::INITIALIZED | method::PROGRESS => {}
+            // The server was told when its handshake was made.
+            method::INITIALIZED => {}
+            // It asks clients that share it nothing that could make progress.
+            method::PROGRESS if self.audience() == Audience::Everybody => {}
             method::CANCELLED => {
                 let id = client.zip(message.param(Param::RequestId));
                 if let Some(number) = id.and_then(|(client, id)| self.calls().find(&client.id, id)) {
@@ -41,6 +44,14 @@ impl Bridge {
                     tracing::error!(method = name, "the MCP server does not read; a notification is lost");
                 }
             }
+        }
+    }
+
+    /// Takes the answer of a client to a question of the server. A server that clients share asks nothing, so that there it
+    /// can only be the answer to a question of somebody else.
+    pub(super) fn replied(&self, message: &Message) {
+        if self.audience() == Audience::OneSession && self.calls().send(message.text().clone()).is_err() {
+            tracing::error!("the MCP server does not read; the answer to its question is lost");
         }
     }
 

@@ -37,15 +37,18 @@ impl Sse {
         if request.method() != Method::GET {
             return answer::wrong_method("GET");
         }
-        let client = match self.bridge.open_session(Revision::November2024, sessions::Kind::Sse).await {
-            Ok(client) => client,
-            Err(unavailable) => return unavailable.into(),
-        };
+        self.begin_session(scheme, request).await.unwrap_or_else(|refusal| refusal)
+    }
+
+    async fn begin_session(&self, scheme: &str, request: &Request<Incoming>) -> Result<Answer, Answer> {
+        let begun = self.bridge.begin().await?;
+        let client = begun.bridge.open_session(Revision::November2024, sessions::Kind::Sse).await?;
         let address = self.address(scheme, request.headers(), request.uri(), &client.id);
         let first = Frame { name: Some("endpoint"), data: address.as_bytes(), ..Default::default() }.encode();
-        let gone = Gone { bridge: Arc::clone(&self.bridge), id: Arc::clone(&client.id) };
+        let gone = Gone { bridge: Arc::clone(&begun.bridge), id: Arc::clone(&client.id) };
         let events = client.background().read(gone);
-        answer::events(events.after(first.into()))
+        begun.keep(&client.id);
+        Ok(answer::events(events.after(first.into())))
     }
 
     /// The address for the messages of a session, as the client can reach it.
@@ -75,7 +78,8 @@ impl Sse {
         let query = parts.uri.query().unwrap_or_default();
         let id = query.split('&').find_map(|pair| pair.strip_prefix("session_id=")).filter(|id| !id.is_empty());
         let id = id.ok_or_else(|| bad("session_id is required"))?;
-        let held = self.bridge.held_session(id).await?.ok_or_else(|| answer::no_such_session(None))?;
+        let bridge = self.bridge.of_session(Some(id));
+        let held = bridge.held_session(id).await?.ok_or_else(|| answer::no_such_session(None))?;
         // Its stream is the only way to answer it.
         let elsewhere = "SSE connection not held by this instance";
         let client = held.ok_or_else(|| answer::text(StatusCode::SERVICE_UNAVAILABLE, elsewhere))?;
@@ -86,55 +90,53 @@ impl Sse {
             Err(error) => return Err(bad(&format!("Error parsing JSON-RPC message: {error}"))),
         };
         match message.kind() {
-            Kind::Request => self.begin(client, message)?,
-            _ if let Some(client) = self.bridge.legacy_client(&client.id) => client.note(message),
-            Kind::Notification => self.bridge.notified(Some(&client), &message),
-            // The server asks clients nothing.
-            Kind::Response => {}
+            Kind::Request => begin(bridge, client, message)?,
+            _ if let Some(client) = bridge.legacy_client(&client.id) => client.note(message),
+            Kind::Notification => bridge.notified(Some(&client), &message),
+            Kind::Response => bridge.replied(&message),
         }
         Ok(answer::text(StatusCode::ACCEPTED, "Accepted"))
     }
+}
 
-    /// Sends a request on its way. Its answer goes to the stream.
-    fn begin(&self, client: Arc<Client>, message: Message) -> Result<(), Answer> {
-        if let Some(reason) = self.bridge.readiness().reason() {
-            return Err(answer::not_ready(&reason));
-        }
-        let failed = || answer::text(StatusCode::INTERNAL_SERVER_ERROR, "Failed to send message to destination");
-        if !client.background().has_room() {
-            return Err(failed());
-        }
-        let bridge = Arc::clone(&self.bridge);
-        let needs_us = matches!(
-            message.method(),
-            method::INITIALIZE | method::PING | method::SUBSCRIBE | method::UNSUBSCRIBE | method::SET_LOG_LEVEL
-        );
-        if !needs_us && bridge.handshake().is_agreed() {
-            let ticket = bridge.calls().begin(&message, Some(&client.id), client.background(), false);
-            return ticket.map(super::calls::Ticket::keep).map_err(|_| failed());
-        }
-        // These are rare. They end with the patience that we have for the server.
-        tokio::spawn(async move {
-            if let Some(older) = bridge.legacy_client(&client.id) {
-                return older.answer_on(bridge.line(), message, client.background()).await;
-            }
-            let answer = if message.method() == method::INITIALIZE {
-                initialize(&bridge, &client, &message).await
-            } else {
-                bridge.ask(Some(&client), &message).await
-            };
-            client.background().push(answer);
-            if let Some(older) = bridge.legacy_client(&client.id) {
-                older.tell_changes(bridge.line()).await;
-            }
-        });
-        Ok(())
+/// Sends a request on its way. Its answer goes to the stream.
+fn begin(bridge: Arc<Bridge>, client: Arc<Client>, message: Message) -> Result<(), Answer> {
+    if let Some(reason) = bridge.readiness().reason() {
+        return Err(answer::not_ready(&reason));
     }
+    let failed = || answer::text(StatusCode::INTERNAL_SERVER_ERROR, "Failed to send message to destination");
+    if !client.background().has_room() {
+        return Err(failed());
+    }
+    let needs_us = matches!(
+        message.method(),
+        method::INITIALIZE | method::PING | method::SUBSCRIBE | method::UNSUBSCRIBE | method::SET_LOG_LEVEL
+    );
+    if !needs_us && bridge.handshake().is_agreed() {
+        let ticket = bridge.calls().begin(&message, Some(&client.id), client.background(), false);
+        return ticket.map(super::calls::Ticket::keep).map_err(|_| failed());
+    }
+    // These are rare. They end with the patience that we have for the server.
+    tokio::spawn(async move {
+        if let Some(older) = bridge.legacy_client(&client.id) {
+            return older.answer_on(bridge.line(), message, client.background()).await;
+        }
+        let answer = if message.method() == method::INITIALIZE {
+            initialize(&bridge, &client, &message).await
+        } else {
+            bridge.ask(Some(&client), &message).await
+        };
+        client.background().push(answer);
+        if let Some(older) = bridge.legacy_client(&client.id) {
+            older.tell_changes(bridge.line()).await;
+        }
+    });
+    Ok(())
 }
 
 async fn initialize(bridge: &Arc<Bridge>, client: &Arc<Client>, message: &Message) -> Bytes {
     match bridge.handshake().agree(bridge.calls(), Some(message)).await {
-        Ok(agreed) => handshake::answer(message, &agreed).0.into(),
+        Ok(agreed) => handshake::answer(message, &agreed, bridge.audience()).0.into(),
         Err(refusal) => match bridge.open_legacy_client(message, &refusal, Some(client)).await {
             Ok(Some((text, _))) => text,
             // The store is not asked for a session that is held here.

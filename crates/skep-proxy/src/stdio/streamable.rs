@@ -61,6 +61,11 @@ impl Streamable {
         self.0.readiness().reason().map_or(Ok(()), |reason| Err(answer::not_ready(&reason)))
     }
 
+    /// The endpoint whose process has the session that a request names.
+    fn of_session(&self, headers: &HeaderMap) -> Result<Self, Answer> {
+        Ok(Self(self.0.of_session(intake::session(headers)?)))
+    }
+
     /// The session that a request names.
     async fn named(&self, headers: &HeaderMap) -> Result<Named, Answer> {
         let Some(id) = intake::session(headers)? else { return Ok(Named::Nothing) };
@@ -68,7 +73,8 @@ impl Streamable {
     }
 
     async fn take(&self, headers: &HeaderMap, accepts: Accepts, message: &Message) -> Result<Answer, Answer> {
-        let named = self.named(headers).await?;
+        let own = self.of_session(headers)?;
+        let named = own.named(headers).await?;
         let session = if let Named::Alive(client) = &named { Some(client.revision) } else { None };
         let era = intake::classify(message, headers, session)?;
         if era == Era::Modern {
@@ -83,9 +89,21 @@ impl Streamable {
             Named::Alive(client) => Some(client),
             Named::Nothing => None,
         };
+        // Whoever has no session meets the process that all share, whatever else the request names.
+        let endpoint = if client.is_some() { &own } else { self };
         if message.kind() == Kind::Request {
-            self.require_ready()?;
+            endpoint.require_ready()?;
         }
+        endpoint.take_within(client, accepts, (era, is_handshake), message).await
+    }
+
+    async fn take_within(
+        &self,
+        client: Option<Arc<Client>>,
+        accepts: Accepts,
+        (era, is_handshake): (Era, bool),
+        message: &Message,
+    ) -> Result<Answer, Answer> {
         match message.kind() {
             Kind::Request if is_handshake => self.initialize(accepts, message).await,
             _ if let Some(client) = client.as_ref().and_then(|client| self.0.legacy_client(&client.id)) => {
@@ -96,31 +114,38 @@ impl Streamable {
                 self.notify(era, client.as_deref(), message);
                 Ok(answer::empty(StatusCode::ACCEPTED))
             }
-            // The server asks clients nothing, so that this can only be the answer to a question of somebody else.
-            Kind::Response => Ok(answer::empty(StatusCode::ACCEPTED)),
+            Kind::Response => {
+                self.0.replied(message);
+                Ok(answer::empty(StatusCode::ACCEPTED))
+            }
         }
     }
 
     async fn initialize(&self, accepts: Accepts, message: &Message) -> Result<Answer, Answer> {
-        let agreed = if self.0.eras().refuses_handshakes() {
+        let begun = self.0.begin().await?;
+        let bridge = &begun.bridge;
+        let agreed = if bridge.eras().refuses_handshakes() {
             Err(Refusal::Silence.into())
         } else {
-            self.0.handshake().agree(self.0.calls(), Some(message)).await
+            bridge.handshake().agree(bridge.calls(), Some(message)).await
         };
         let (text, client) = match agreed {
             Ok(agreed) => {
-                let (text, revision) = handshake::answer(message, &agreed);
-                let client = self.0.open_session(revision, sessions::Kind::Streamable).await?;
+                let (text, revision) = handshake::answer(message, &agreed, bridge.audience());
+                let client = bridge.open_session(revision, sessions::Kind::Streamable).await?;
                 (Bytes::from(text), Some(client))
             }
-            Err(refusal) => match self.0.open_legacy_client(message, &refusal, None).await? {
+            Err(refusal) => match bridge.open_legacy_client(message, &refusal, None).await? {
                 Some((text, client)) => (text, Some(client)),
                 None => (handshake::refusal(message.owned_id().as_ref(), &refusal).into(), None),
             },
         };
         let mut answer = whole(accepts, text);
-        if let Some(id) = client.and_then(|client| HeaderValue::from_str(&client.id).ok()) {
-            answer.headers_mut().insert(header::SESSION_ID, id);
+        if let Some(client) = client {
+            begun.keep(&client.id);
+            if let Ok(id) = HeaderValue::from_str(&client.id) {
+                answer.headers_mut().insert(header::SESSION_ID, id);
+            }
         }
         Ok(answer)
     }
@@ -157,7 +182,8 @@ impl Streamable {
         messages: Vec<Result<Message, ReadError>>,
     ) -> Result<Answer, Answer> {
         let invalid = |reason: &'static str| answer::bad(&Fault::new(INVALID_REQUEST, reason), None);
-        let client = match self.named(headers).await? {
+        let own = self.of_session(headers)?;
+        let client = match own.named(headers).await? {
             Named::Unknown => return Err(answer::no_such_session(None)),
             Named::Alive(client) if client.revision.has_batches() => Some(client),
             Named::Nothing if !headers.contains_key(header::PROTOCOL_VERSION) => None,
@@ -169,11 +195,11 @@ impl Streamable {
         if messages.iter().flatten().any(is_out_of_place) {
             return Err(invalid("a batch holds no handshake, and no requests that stand alone"));
         }
-        self.require_ready()?;
-        if let Some(client) = client.as_ref().and_then(|client| self.0.legacy_client(&client.id)) {
-            return Ok(client.take_batch(&self.0.line(), messages).await);
+        own.require_ready()?;
+        if let Some(client) = client.as_ref().and_then(|client| own.0.legacy_client(&client.id)) {
+            return Ok(client.take_batch(&own.0.line(), messages).await);
         }
-        let answers = join_all(messages.iter().map(|message| self.take_member(client.as_ref(), message))).await;
+        let answers = join_all(messages.iter().map(|message| own.take_member(client.as_ref(), message))).await;
         let answers: Vec<Bytes> = answers.into_iter().flatten().collect();
         if answers.is_empty() {
             return Ok(answer::empty(StatusCode::ACCEPTED));
@@ -192,14 +218,18 @@ impl Streamable {
                 self.0.notified(client.map(Arc::as_ref), message);
                 None
             }
-            Kind::Response => None,
+            Kind::Response => {
+                self.0.replied(message);
+                None
+            }
             Kind::Request => Some(self.0.ask(client, message).await),
         }
     }
 
     async fn get(&self, headers: &HeaderMap) -> Result<Answer, Answer> {
         Accepts::require_events(headers)?;
-        let client = match self.named(headers).await? {
+        let own = self.of_session(headers)?;
+        let client = match own.named(headers).await? {
             Named::Alive(client) => client,
             Named::Unknown => return Err(answer::no_such_session(None)),
             Named::Nothing => {
@@ -207,8 +237,8 @@ impl Streamable {
                 return Err(answer::text(StatusCode::BAD_REQUEST, told));
             }
         };
-        if let Some(client) = self.0.legacy_client(&client.id) {
-            return Ok(client.listen(self.0.line(), headers).await);
+        if let Some(client) = own.0.legacy_client(&client.id) {
+            return Ok(client.listen(own.0.line(), headers).await);
         }
         Ok(answer::events(client.read(headers.get(header::LAST_EVENT_ID))))
     }
@@ -216,7 +246,7 @@ impl Streamable {
     async fn delete(&self, headers: &HeaderMap) -> Result<Answer, Answer> {
         let id = intake::session(headers)?
             .ok_or_else(|| answer::text(StatusCode::BAD_REQUEST, "Mcp-Session-Id header required for DELETE"))?;
-        let was_there = self.0.close_session(id).await?;
+        let was_there = self.0.of_session(Some(id)).close_session(id).await?;
         if was_there { Ok(answer::empty(StatusCode::NO_CONTENT)) } else { Err(answer::no_such_session(None)) }
     }
 }

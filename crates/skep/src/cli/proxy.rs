@@ -2,8 +2,10 @@
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use skep_api::names::proxy_pod::POD_PATCH_FLAG;
 
 use super::listen_address;
@@ -32,10 +34,12 @@ pub enum ProxyCommand {
     skep proxy run --url https://mcp.example.com/mcp\n  \
     skep proxy run -- npx -y @modelcontextprotocol/server-everything    # http://127.0.0.1:8080/mcp\n  \
     skep proxy run --transport sse --listen 127.0.0.1:9000 -- skep demo echo\n  \
+    skep proxy run --processes 8 -- skep demo echo                      # a process for each session\n  \
+    skep proxy run --tls-cert proxy.crt --tls-key proxy.key --redis 127.0.0.1:6379 --url http://10.0.0.7:8080/mcp\n  \
     skep proxy run ghcr.io/acme/server                                  # in a pod of the operator")]
 pub struct ProxyRunArgs {
     /// The image of the server.
-    #[arg(required_unless_present_any = ["url", "program"], conflicts_with_all = ["url", "program", "listen", "transport", "origins"])]
+    #[arg(required_unless_present_any = ["url", "program"], conflicts_with_all = ["url", "program", "listen", "transport", "origins", "tls_cert", "redis", "processes"])]
     pub image: Option<String>,
     /// The address of a server that runs already.
     #[arg(long, value_name = "URL", conflicts_with = "program")]
@@ -49,6 +53,25 @@ pub struct ProxyRunArgs {
     /// An origin whose web pages may use the proxy. May be given several times.
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     pub origins: Vec<String>,
+    /// The certificate that clients are shown, in PEM, with those that vouch for it. They then have to come by https.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// The private key of the certificate, in PEM.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+    /// The Redis where sessions are kept, so that clients may come to any proxy that uses it. Its password is taken from the
+    /// variable THV_SESSION_REDIS_PASSWORD.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub redis: Option<String>,
+    /// The database of that Redis.
+    #[arg(long, value_name = "NUMBER", requires = "redis", default_value_t = 0)]
+    pub redis_db: i64,
+    /// What the keys of sessions there begin with. It ends with a colon. [default: thv:proxy:session:]
+    #[arg(long, value_name = "PREFIX", requires = "redis")]
+    pub redis_key_prefix: Option<String>,
+    /// Give each session a process of its own, up to so many at a time. Whoever has no session shares one more.
+    #[arg(long, value_name = "NUMBER", requires = "program")]
+    pub processes: Option<NonZeroUsize>,
     /// What the pods of the server are like, as JSON.
     #[arg(long, hide = true, value_name = "JSON", requires = "image")]
     pub k8s_pod_patch: Option<String>,
@@ -87,6 +110,12 @@ impl RunnerArgs {
             listen: None,
             transport: None,
             origins: Vec::new(),
+            tls_cert: None,
+            tls_key: None,
+            redis: None,
+            redis_db: 0,
+            redis_key_prefix: None,
+            processes: None,
             k8s_pod_patch: None,
             debug: false,
             program: Vec::new(),

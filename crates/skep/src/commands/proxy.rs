@@ -1,10 +1,13 @@
 //! `skep proxy run`, and the same as pods are given it: `skep run`.
 
-use std::env;
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::{env, fs};
 
 use skep_api::names::env::runner;
 use skep_proxy::transparent::Dialect;
+use skep_proxy::{RedisSettings, TlsIdentity};
 
 use crate::cli::{ProxyRunArgs, ProxyTransport};
 use crate::hint::Hinted;
@@ -27,12 +30,7 @@ pub(super) fn is_debugging(args: &ProxyRunArgs) -> bool {
 async fn serve(args: ProxyRunArgs) -> anyhow::Result<()> {
     let mut requests = Requests::new()?;
     let debug = is_debugging(&args);
-    let listen = args.listen.unwrap_or(LISTEN);
-    let mode = match args.transport.unwrap_or_default() {
-        ProxyTransport::Sse => Dialect::Sse,
-        ProxyTransport::StreamableHttp => Dialect::Streamable,
-    };
-    let front = Front { origins: args.origins, ..Front::at(listen.ip().to_string(), listen.port(), mode) };
+    let front = front(&args)?;
     match (args.image, args.url) {
         (Some(image), _) => {
             let variables = |name: &str| env::var(name).ok();
@@ -40,9 +38,48 @@ async fn serve(args: ProxyRunArgs) -> anyhow::Result<()> {
             Box::pin(serve_image(&config, &variables, &mut requests)).await
         }
         (None, Some(url)) => serve_url(&front, &url, &mut requests).await,
-        (None, None) if !args.program.is_empty() => serve_command(&front, args.program, &mut requests).await,
+        (None, None) if !args.program.is_empty() => {
+            let own = args.processes.map_or(0, NonZeroUsize::get);
+            serve_command(&front, args.program, own, &mut requests).await
+        }
         (None, None) => Err(Hinted::new("no server is named")
             .hint("skep run IMAGE is for pods; skep proxy run --help says what else there is")
             .into()),
     }
+}
+
+/// What the flags say about the side that clients see.
+fn front(args: &ProxyRunArgs) -> anyhow::Result<Front> {
+    let listen = args.listen.unwrap_or(LISTEN);
+    let mode = match args.transport.unwrap_or_default() {
+        ProxyTransport::Sse => Dialect::Sse,
+        ProxyTransport::StreamableHttp => Dialect::Streamable,
+    };
+    let redis = args.redis.as_deref().map(|address| {
+        let usual = RedisSettings::new(address);
+        let key_prefix = args.redis_key_prefix.clone().unwrap_or(usual.key_prefix);
+        let password = env::var(runner::SESSION_REDIS_PASSWORD).ok().filter(|password| !password.is_empty());
+        RedisSettings { database: args.redis_db, key_prefix, password, ..RedisSettings::new(address) }
+    });
+    let tls = match (&args.tls_cert, &args.tls_key) {
+        (Some(certificate), Some(key)) => Some(identity(certificate, key)?),
+        _ => None,
+    };
+    let usual = Front::at(listen.ip().to_string(), listen.port(), mode);
+    Ok(Front { origins: args.origins.clone(), redis, tls, ..usual })
+}
+
+fn identity(certificate: &Path, key: &Path) -> anyhow::Result<TlsIdentity> {
+    let read = |flag: &str, path: &Path| {
+        fs::read(path).map_err(|error| {
+            Hinted::new(format!("{flag}: cannot read {}: {error}", path.display()))
+                .hint("name a file in PEM that this user may read")
+        })
+    };
+    let identity = TlsIdentity::from_pem(&read("--tls-cert", certificate)?, &read("--tls-key", key)?);
+    Ok(identity.map_err(|error| {
+        Hinted::new(format!("--tls-cert {}, --tls-key {}: {error}", certificate.display(), key.display())).hint(
+            "the first file has the certificate of the proxy and those that vouch for it, the second its private key",
+        )
+    })?)
 }

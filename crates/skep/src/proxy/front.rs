@@ -4,12 +4,12 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use skep_api::config::run_config::middleware::{BodyLimitParameters, OriginParameters};
-use skep_api::config::run_config::{MiddlewareType, ProxyMode, RunConfig};
+use skep_api::config::run_config::{MiddlewareType, ProxyMode, RunConfig, ScalingConfig};
 use skep_api::duration;
 use skep_api::names::env::runner;
 use skep_node::container::POD_ADDRESS_VARIABLE;
 use skep_proxy::transparent::{Dialect, Probing};
-use skep_proxy::{Forwarded, Limits};
+use skep_proxy::{Forwarded, Limits, Redis, RedisSettings, SessionStore, TlsIdentity};
 
 use super::Variables;
 use crate::hint::Hinted;
@@ -26,6 +26,10 @@ pub(crate) struct Front {
     pub(crate) origins: Vec<String>,
     pub(crate) forwarded: Forwarded,
     pub(crate) limits: Limits,
+    /// What clients are shown that come by https.
+    pub(crate) tls: Option<TlsIdentity>,
+    /// Where sessions are kept, if not here.
+    pub(crate) redis: Option<RedisSettings>,
     pub(crate) is_stateless: bool,
     pub(crate) probing: Probing,
     /// Whether servers of somebody else are asked if they are alive, too.
@@ -42,6 +46,8 @@ impl Front {
             origins: Vec::new(),
             forwarded: Forwarded::default(),
             limits: Limits::default(),
+            tls: None,
+            redis: None,
             is_stateless: false,
             probing: Probing::default(),
             probes_remote: false,
@@ -63,6 +69,7 @@ impl Front {
         front.origins.clone_from(&config.allowed_origins);
         front.forwarded = Forwarded { is_trusted: config.trust_proxy_headers, prefix: config.endpoint_prefix.clone() };
         front.is_stateless = config.stateless;
+        front.redis = config.scaling_config.as_ref().and_then(|scaling| redis(scaling, variables));
         if !config.session_ttl.0.is_empty() {
             let lifetime = config.session_ttl.parse().map_err(|error| wrong("session_ttl", error.to_string()))?;
             if lifetime > Duration::ZERO {
@@ -87,6 +94,17 @@ impl Front {
         }
         front.read(variables);
         Ok(front)
+    }
+
+    /// Where sessions are kept. A store that cannot be used is an error: clients would lose their sessions.
+    pub(crate) async fn store(&self) -> Result<SessionStore, Hinted> {
+        let Some(settings) = &self.redis else { return Ok(SessionStore::Memory) };
+        let connected = Redis::connect(settings).await;
+        connected.map(SessionStore::Redis).map_err(|error| {
+            Hinted::new(format!("sessions cannot be kept: {error}"))
+                .hint("see that Redis runs there and that its number of databases and its password are right")
+                .hint(format!("the password is taken from the variable {}", runner::SESSION_REDIS_PASSWORD))
+        })
     }
 
     /// What the environment says. A value that makes no sense is told and counts for nothing.
@@ -124,6 +142,15 @@ impl Front {
     }
 }
 
+/// The Redis of a document. Its password is the environment's.
+fn redis(scaling: &ScalingConfig, variables: Variables<'_>) -> Option<RedisSettings> {
+    let told = scaling.session_redis.as_ref()?;
+    let usual = RedisSettings::new(&told.address);
+    let key_prefix = if told.key_prefix.is_empty() { usual.key_prefix } else { told.key_prefix.clone() };
+    let password = variables(runner::SESSION_REDIS_PASSWORD).filter(|password| !password.is_empty());
+    Some(RedisSettings { address: usual.address, database: told.db.into(), key_prefix, password })
+}
+
 /// Where to listen. A pod without a network of its own has one address.
 fn host(config: &RunConfig, variables: Variables<'_>) -> String {
     let host = if config.host.is_empty() { LOCAL } else { &config.host };
@@ -148,9 +175,11 @@ mod tests {
             {"type": "origin", "parameters": {"allowed_origins": ["https://b"]}}]"#;
         let text = format!(
             r#""port": 8080, "host": "0.0.0.0", "session_ttl": "5m", "allowed_origins": ["https://a"],
-            "endpoint_prefix": "/x", "trust_proxy_headers": true, "middleware_configs": {steps}"#
+            "endpoint_prefix": "/x", "trust_proxy_headers": true, "middleware_configs": {steps},
+            "scaling_config": {{"session_redis": {{"address": "redis:6379", "db": 2}}}}"#
         );
         let variables = [
+            ("THV_SESSION_REDIS_PASSWORD", "honey"),
             ("SKEP_POD_ADDRESS", "127.244.0.2"),
             ("TOOLHIVE_PROXY_REQUEST_TIMEOUT", "90s"),
             ("TOOLHIVE_HEALTH_CHECK_INTERVAL", "-1s"),
@@ -164,6 +193,10 @@ mod tests {
         assert_eq!(front.limits.request, Duration::from_secs(90));
         assert_eq!((front.probing.interval, front.probing.failures), (Duration::from_secs(10), 2));
         assert!(front.probes_remote && front.forwarded.is_trusted);
+        assert!(!format!("{front:?}").contains("honey"), "secrets are not shown");
+        let redis = front.redis.unwrap();
+        assert_eq!((redis.address.as_str(), redis.database), ("redis:6379", 2));
+        assert_eq!((redis.key_prefix.as_str(), redis.password.as_deref()), ("thv:proxy:session:", Some("honey")));
     }
 
     #[test]

@@ -3,18 +3,18 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use futures::future::BoxFuture;
 use kube::{Client, Config};
 use skep_api::config::run_config::{RunConfig, Transport};
 use skep_api::names::env::{operator, runner};
-use skep_api::names::mcp_server;
+use skep_api::names::{annotations, mcp_server};
 use skep_operator::openshift;
-use skep_operator::runner::{Attachment, Backend, workload_name};
-use skep_proxy::stdio::{ConnectError, Connector, Streams};
+use skep_operator::runner::{Backend, pods_for_sessions, wants_pods_for_sessions, workload_name};
+use skep_proxy::stdio::Bridge;
 use skep_proxy::transparent::{Target, Transparent};
-use skep_proxy::{Readiness, ServeError, State};
+use skep_proxy::{Readiness, ServeError};
 use tokio_util::sync::CancellationToken;
 
+use super::pods::{OwnPods, PodStreams, wanted};
 use super::serve::{Requests, Served, listen, run};
 use super::{Front, Variables};
 use crate::hint::Hinted;
@@ -35,8 +35,9 @@ pub(crate) async fn serve_image(
     let front = Front::of(config, variables)?;
     let listener = listen(&front).await?;
     tracing::info!(address = %listener.local_addr()?, name = config.name, "serving");
+    let store = front.store().await?;
     if !config.remote_url.is_empty() {
-        let served = Served::remote(&front, &config.remote_url)?;
+        let served = Served::remote(&front, store, &config.remote_url)?;
         let ended = run(listener, served, std::future::pending(), requests).await;
         // There is no StatefulSet whose pods would be missed.
         return if is_server_lost(&ended) { Ok(()) } else { ended };
@@ -47,14 +48,30 @@ pub(crate) async fn serve_image(
     };
     let (readiness, deployed) = (Readiness::default(), CancellationToken::new());
     let served = if config.transport == Transport::Stdio {
-        let (attachment, readiness) = (backend.attachment(), readiness.clone());
-        let streams = PodStreams { backend: backend.clone(), attachment, deployed: deployed.clone(), readiness };
-        Served::bridge(&front, streams.readiness.clone(), streams)
+        let attachment = backend.attachment();
+        let streams = PodStreams {
+            backend: backend.clone(),
+            attachment,
+            deployed: deployed.clone(),
+            readiness: readiness.clone(),
+        };
+        let own = pods_for_sessions(config)?;
+        if own.is_empty() {
+            if wants_pods_for_sessions(config)? {
+                let annotation = annotations::STDIO_PROCESS_PER_SESSION;
+                tracing::warn!(annotation, "sessions share one pod, because spec.backendReplicas is not 2 or more");
+            }
+            Served::bridge(&front, Bridge::with_store(front.limits.clone(), readiness.clone(), store), streams)
+        } else {
+            let pods = OwnPods::new(&streams, own);
+            let bridge = Bridge::with_processes(front.limits.clone(), readiness.clone(), store, pods);
+            Served::bridge(&front, bridge, streams.to_pod(0))
+        }
     } else {
         let target = Target::local(front.mode, &mcp_server::backend_url(workload_name(config), config.target_port))?;
         let transparent = Transparent::new(target, front.limits.clone(), front.forwarded.clone())?;
         let transparent = transparent.with_probing(Some(front.probing.clone()));
-        Served::transparent(&front, transparent.expecting(deployed.clone(), readiness.clone()))
+        Served::transparent(&front, store, transparent.expecting(deployed.clone(), readiness.clone()))
     };
     let work = async {
         let how = backend.deploy().await?;
@@ -106,40 +123,4 @@ async fn client(variables: Variables<'_>) -> anyhow::Result<(Client, String)> {
     let told = variables(operator::POD_NAMESPACE).filter(|name| !name.is_empty() && !is_pod);
     let namespace = told.unwrap_or_else(|| config.default_namespace.clone());
     Ok((Client::try_from(config)?, namespace))
-}
-
-/// Waits while somebody wants no pods, and says so.
-async fn wanted(backend: &Backend, readiness: &Readiness) {
-    if backend.is_scaled_to_zero().await {
-        readiness.set(State::Waiting("the MCP server is scaled to zero".into()));
-        backend.wanted().await;
-        readiness.set(State::Waiting("the MCP server is starting".into()));
-    }
-}
-
-/// The streams of whatever pod runs the server.
-struct PodStreams {
-    backend: Backend,
-    attachment: Attachment,
-    /// Cancelled when the server is what it should be.
-    deployed: CancellationToken,
-    readiness: Readiness,
-}
-
-impl Connector for PodStreams {
-    fn connect(&self) -> BoxFuture<'_, Result<Streams, ConnectError>> {
-        Box::pin(async {
-            self.deployed.cancelled().await;
-            wanted(&self.backend, &self.readiness).await;
-            match self.attachment.open().await {
-                Ok(attached) => {
-                    tracing::info!(pod = attached.pod, "attached to the MCP server");
-                    let (input, output) = (attached.input, attached.output);
-                    Ok(Streams { input, output, held: Box::new(attached.process) })
-                }
-                // It has tried for long.
-                Err(error) => Err(ConnectError { message: error.to_string(), is_final: true }),
-            }
-        })
-    }
 }

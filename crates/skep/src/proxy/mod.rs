@@ -4,6 +4,7 @@ mod document;
 mod environment;
 mod front;
 mod in_cluster;
+mod pods;
 mod sections;
 mod serve;
 

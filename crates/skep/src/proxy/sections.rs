@@ -19,7 +19,6 @@ pub(super) fn check(config: &RunConfig) -> Result<(), Hinted> {
 }
 
 fn unserved(config: &RunConfig) -> Vec<String> {
-    let redis = config.scaling_config.as_ref().is_some_and(|scaling| scaling.session_redis.is_some());
     let sections = [
         ("oidc_config (authentication)", config.oidc_config.is_some()),
         ("authz_config (authorization)", config.authz_config.is_some()),
@@ -36,7 +35,6 @@ fn unserved(config: &RunConfig) -> Vec<String> {
         ("upstream_swap_config (credentials for the server)", config.upstream_swap_config.is_some()),
         ("aws_sts_config (credentials for the server)", config.aws_sts_config.is_some()),
         ("header_forward (headers for the server)", config.header_forward.is_some()),
-        ("scaling_config.session_redis (sessions in Redis)", redis),
     ];
     let named = sections.into_iter().filter(|(_, is_asked)| *is_asked).map(|(section, _)| section.to_owned());
     let steps = [
@@ -68,7 +66,7 @@ mod tests {
     use super::*;
 
     /// Documents that ask for one thing each, and what is said about it.
-    const ASKING: [(&str, &str); 21] = [
+    const ASKING: [(&str, &str); 20] = [
         (r#""oidc_config": {}"#, "oidc_config"),
         (r#""authz_config": {"version": "1.0", "type": "cedarv1"}"#, "authz_config"),
         (r#""audit_config": {}"#, "audit_config"),
@@ -84,7 +82,6 @@ mod tests {
         (r#""upstream_swap_config": {}"#, "upstream_swap_config"),
         (r#""aws_sts_config": {}"#, "aws_sts_config"),
         (r#""header_forward": {}"#, "header_forward"),
-        (r#""scaling_config": {"session_redis": {}}"#, "session_redis"),
         (r#""middleware_configs": [{"type": "authorization", "parameters": {}}]"#, "middleware_configs: authorization"),
         (r#""middleware_configs": [{"type": "auth", "parameters": {"oidc_config": {}}}]"#, "middleware_configs: auth"),
         (r#""middleware_configs": [{"type": "auth", "parameters": 7}]"#, "middleware_configs: auth"),
@@ -105,7 +102,9 @@ mod tests {
     fn what_every_document_has_is_served() {
         let steps = r#"[{"type": "bodylimit", "parameters": {"max_bytes": 8}}, {"type": "auth", "parameters": {}},
             {"type": "mcp-parser", "parameters": {}}, {"type": "usagemetrics"}, {"type": "recovery", "parameters": null}]"#;
-        let text = format!(r#"{{"transport": "stdio", "middleware_configs": {steps}, "scaling_config": {{}}}}"#);
+        let text = format!(
+            r#"{{"transport": "stdio", "middleware_configs": {steps}, "scaling_config": {{"session_redis": {{}}}}}}"#
+        );
         assert!(check(&RunConfig::from_json(&text).unwrap()).is_ok());
     }
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use skep_proxy::stdio::{Bridge, ChildProcess, Connector, LinkError};
+use skep_proxy::stdio::{Bridge, ChildProcess, ChildProcesses, Connector, LinkError};
 use skep_proxy::transparent::{Dialect, Target, Transparent};
-use skep_proxy::{Proxy, Readiness};
+use skep_proxy::{Proxy, Readiness, SessionStore};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -46,34 +46,43 @@ pub(super) struct Served {
 
 impl Served {
     /// A server on standard input and output.
-    pub(super) fn bridge(front: &Front, readiness: Readiness, connector: impl Connector) -> Self {
+    pub(super) fn bridge(front: &Front, bridge: Arc<Bridge>, connector: impl Connector) -> Self {
         let stop = CancellationToken::new();
-        let bridge = Bridge::new(front.limits.clone(), readiness);
         let proxy = match front.mode {
             Dialect::Streamable => Proxy::streamable(Arc::clone(&bridge)),
             Dialect::Sse => Proxy::sse(Arc::clone(&bridge), front.forwarded.clone()),
         };
         let link = bridge.run(connector, stop.clone()).boxed();
-        Self { proxy: proxy.with_origins(front.origins.clone()), link, stop }
+        Self { proxy: facing(proxy, front), link, stop }
     }
 
     /// A server that speaks HTTP itself.
-    pub(super) fn transparent(front: &Front, transparent: Transparent) -> Self {
+    pub(super) fn transparent(front: &Front, store: SessionStore, transparent: Transparent) -> Self {
         let stop = CancellationToken::new();
+        let transparent = transparent.with_store(store);
         let transparent = if front.is_stateless { transparent.stateless() } else { transparent };
         let link = stop.clone().cancelled_owned().map(Ok).boxed();
-        Self { proxy: Proxy::transparent(transparent).with_origins(front.origins.clone()), link, stop }
+        Self { proxy: facing(Proxy::transparent(transparent), front), link, stop }
     }
 
     /// A server of somebody else.
-    pub(super) fn remote(front: &Front, url: &str) -> anyhow::Result<Self> {
+    pub(super) fn remote(front: &Front, store: SessionStore, url: &str) -> anyhow::Result<Self> {
         let target = Target::remote(front.mode, url).map_err(|error| {
             Hinted::new(format!("the server cannot be reached: {error}"))
                 .hint("write it like https://mcp.example.com/mcp")
         })?;
         let transparent = Transparent::new(target, front.limits.clone(), front.forwarded.clone())?;
         let transparent = transparent.with_probing(front.probes_remote.then(|| front.probing.clone()));
-        Ok(Self::transparent(front, transparent))
+        Ok(Self::transparent(front, store, transparent))
+    }
+}
+
+/// A proxy as its clients are to see it.
+fn facing(proxy: Proxy, front: &Front) -> Proxy {
+    let proxy = proxy.with_origins(front.origins.clone());
+    match &front.tls {
+        Some(identity) => proxy.with_tls(identity.clone()),
+        None => proxy,
     }
 }
 
@@ -94,7 +103,8 @@ async fn open(front: &Front) -> anyhow::Result<TcpListener> {
         Dialect::Streamable => "mcp",
         Dialect::Sse => "sse",
     };
-    eprintln!("serving http://{}/{path}", listener.local_addr()?);
+    let scheme = if front.tls.is_some() { "https" } else { "http" };
+    eprintln!("serving {scheme}://{}/{path}", listener.local_addr()?);
     Ok(listener)
 }
 
@@ -134,19 +144,26 @@ pub(super) async fn run(
 
 /// Serves a server of somebody else.
 pub(crate) async fn serve_url(front: &Front, url: &str, requests: &mut Requests) -> anyhow::Result<()> {
-    let served = Served::remote(front, url)?;
+    let served = Served::remote(front, front.store().await?, url)?;
     run(open(front).await?, served, std::future::pending(), requests).await
 }
 
-/// Serves a program of this machine that speaks on standard input and output.
+/// Serves a program of this machine that speaks on standard input and output. With `own` processes, so many sessions have
+/// one each.
 pub(crate) async fn serve_command(
     front: &Front,
     command: Vec<OsString>,
+    own: usize,
     requests: &mut Requests,
 ) -> anyhow::Result<()> {
     let mut words = command.into_iter();
     let program = words.next().unwrap_or_default();
     let process = ChildProcess { program, arguments: words.collect(), ..ChildProcess::default() };
-    let served = Served::bridge(front, Readiness::default(), process);
+    let (limits, readiness, store) = (front.limits.clone(), Readiness::default(), front.store().await?);
+    let bridge = match own {
+        0 => Bridge::with_store(limits, readiness, store),
+        most => Bridge::with_processes(limits, readiness, store, ChildProcesses::new(process.clone(), most)),
+    };
+    let served = Served::bridge(front, bridge, process);
     run(open(front).await?, served, std::future::pending(), requests).await
 }

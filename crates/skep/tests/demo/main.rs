@@ -17,3 +17,5 @@ mod proxied;
 mod revisions;
 mod sdk_client;
 mod stdio_rules;
+#[path = "../suite/mod.rs"]
+mod suite;

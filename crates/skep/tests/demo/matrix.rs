@@ -4,7 +4,7 @@ use skep_proxy::transparent::Dialect;
 
 use crate::peer::{Peer, STATELESS};
 use crate::process::Server;
-use crate::proxied::Proxied;
+use crate::proxied::{Proxied, demo};
 use crate::revisions::{
     REVISIONS, check_batches, check_cancellation, check_changes, check_logs, check_methods, check_progress,
     check_questions, check_resources_and_prompts, check_tools,
@@ -112,6 +112,20 @@ fn batches_over_stdio() {
 #[test]
 fn questions_over_stdio() {
     over_stdio(&[STATELESS], check_questions);
+}
+
+// A process of the session's own is like a server of its own: all that its revision has reaches the client.
+#[test]
+fn everything_over_processes_of_sessions() {
+    for server in REVISIONS.into_iter().filter(|server| *server != STATELESS) {
+        for client in REVISIONS.into_iter().filter(|client| *client != STATELESS) {
+            eprintln!("a client of {client}, a process of {server} for its session");
+            let proxied = Proxied::own(&demo(&["--revision", server]));
+            for check in [check_tools, check_progress, check_logs, check_questions, check_changes, check_cancellation] {
+                check(&mut Peer::through(&proxied.address, client, server));
+            }
+        }
+    }
 }
 
 #[test]

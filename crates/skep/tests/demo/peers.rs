@@ -5,6 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use skep_conformance::skip::skip;
+use skep_proxy::stdio::ChildProcess;
 use skep_proxy::transparent::Dialect;
 
 use crate::npm::Packages;
@@ -13,7 +14,7 @@ use crate::peer::{Peer, STATELESS};
 use crate::process::Server;
 use crate::proxied::Proxied;
 use crate::revisions::REVISIONS;
-use crate::sdk_client::{client, expected, printed};
+use crate::sdk_client::{client, expected_of, printed};
 
 /// A version of the Python SDK, or nothing when this machine cannot have it; then the test is recorded as skipped.
 fn python_sdk(test: &str, package: &str) -> Option<PathBuf> {
@@ -27,11 +28,12 @@ fn python_sdk(test: &str, package: &str) -> Option<PathBuf> {
 
 /// Runs a client before a server of each revision, and compares what it got with what it gets without a proxy.
 fn before_all(make: impl Fn(&str) -> Command) {
-    for revision in ["2025-11-25", "2026-07-28"] {
+    for revision in REVISIONS {
         let server = Server::of_revision("streamable-http", revision);
         let proxied = Proxied::transparent(Dialect::Streamable, &server, false);
-        let found = printed(make(&format!("http://{}/mcp", proxied.address)));
-        assert_eq!(found, expected(), "a server of {revision}");
+        let mut client = make(&format!("http://{}/mcp", proxied.address));
+        client.env("OLDEST", revision);
+        assert_eq!(printed(client), expected_of(revision), "a server of {revision}");
     }
 }
 
@@ -65,41 +67,83 @@ fn the_second_python_sdk_before_servers_of_both_eras() {
     before_all(|url| python(&folder, include_str!("python2_client.py"), url));
 }
 
-/// Calls the tools of a server of one era with clients of the other.
-fn try_server(command: Command, revision: &'static str) {
+/// Calls the tools of a server with clients of all revisions. `revision` is the one that it speaks with a client.
+fn try_server(command: Command, revision: impl Fn(&'static str) -> &'static str) {
     let server = Server::foreign(command);
     let proxied = Proxied::transparent(Dialect::Streamable, &server, false);
-    for client in REVISIONS.into_iter().filter(|client| (*client == STATELESS) != (revision == STATELESS)) {
-        let mut peer = Peer::through(&proxied.address, client, revision);
-        let tools = peer.result("tools/list", &json!({}));
-        let names: Vec<&Value> = tools["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
-        assert_eq!(names, ["echo", "greet"], "{client}");
-        let said = peer.result("tools/call", &json!({"name": "echo", "arguments": {"message": "hum"}}));
-        assert_eq!(said["content"][0]["text"], "hum", "{client}");
-        if peer.oldest() >= "2025-06-18" {
-            let said = peer.result("tools/call", &json!({"name": "greet", "arguments": {}}));
-            assert_eq!(said["content"][0]["text"], "Hello, Ada!", "{client}");
-        }
+    for client in REVISIONS {
+        try_tools(&mut Peer::through(&proxied.address, client, revision(client)), |_| true);
     }
 }
 
-#[test]
-fn servers_of_the_first_typescript_sdk_before_newer_clients() {
-    let Some(packages) = Packages::get("servers_of_the_first_typescript_sdk_before_newer_clients") else { return };
-    try_server(script(&packages, include_str!("sdk_server.mjs")), "2025-11-25");
+/// The same with a process on lines, of which each session has one. Clients without sessions share one, which cannot ask
+/// unless its requests stand alone, too.
+fn try_process(command: &Command, revision: impl Fn(&'static str) -> &'static str) {
+    let proxied = Proxied::own(&process(command));
+    for client in REVISIONS {
+        let mut peer = Peer::through(&proxied.address, client, revision(client));
+        try_tools(&mut peer, |peer| !peer.is_stateless() || peer.server == STATELESS);
+    }
+}
+
+/// A command as a process that a bridge starts.
+fn process(command: &Command) -> ChildProcess {
+    let folder = command.get_current_dir().unwrap_or(Path::new("/"));
+    let words = ["-C".as_ref(), folder.as_os_str(), command.get_program()].into_iter().chain(command.get_args());
+    let environment = command.get_envs().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())));
+    let arguments = words.map(ToOwned::to_owned).collect();
+    ChildProcess { program: "env".into(), arguments, environment: environment.collect() }
+}
+
+fn try_tools(peer: &mut Peer, can_ask: impl Fn(&Peer) -> bool) {
+    let client = peer.revision;
+    let tools = peer.result("tools/list", &json!({}));
+    let names: Vec<&Value> = tools["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
+    assert_eq!(names, ["echo", "greet"], "{client}");
+    let said = peer.result("tools/call", &json!({"name": "echo", "arguments": {"message": "hum"}}));
+    assert_eq!(said["content"][0]["text"], "hum", "{client}");
+    if peer.oldest() >= "2025-06-18" && can_ask(peer) {
+        let said = peer.result("tools/call", &json!({"name": "greet", "arguments": {}}));
+        assert_eq!(said["content"][0]["text"], "Hello, Ada!", "{client}");
+    }
+}
+
+/// What a server that has sessions speaks with a client: at most the newest revision of them.
+fn with_sessions(client: &'static str) -> &'static str {
+    client.min("2025-11-25")
 }
 
 #[test]
-fn servers_of_the_second_typescript_sdk_before_older_clients() {
-    let Some(packages) = Packages::second("servers_of_the_second_typescript_sdk_before_older_clients") else { return };
-    try_server(script(&packages, include_str!("sdk2_server.mjs")), STATELESS);
+fn servers_of_the_first_typescript_sdk_before_all_clients() {
+    let Some(packages) = Packages::get("servers_of_the_first_typescript_sdk_before_all_clients") else { return };
+    let server = || script(&packages, include_str!("sdk_server.mjs"));
+    try_server(server(), with_sessions);
+    try_process(server().arg("stdio"), with_sessions);
 }
 
 #[test]
-fn servers_of_the_first_python_sdk_before_newer_clients() {
-    let test = "servers_of_the_first_python_sdk_before_newer_clients";
+fn servers_of_the_second_typescript_sdk_before_all_clients() {
+    let Some(packages) = Packages::second("servers_of_the_second_typescript_sdk_before_all_clients") else { return };
+    try_server(script(&packages, include_str!("sdk2_server.mjs")), |_| STATELESS);
+}
+
+#[test]
+fn servers_of_the_first_python_sdk_before_all_clients() {
+    let test = "servers_of_the_first_python_sdk_before_all_clients";
     let Some(folder) = python_sdk(test, "mcp==1.30.0") else { return };
-    try_server(python(&folder, include_str!("python_server.py"), ""), "2025-11-25");
+    let server = |argument| python(&folder, include_str!("python_server.py"), argument);
+    try_server(server(""), with_sessions);
+    try_process(&server("stdio"), with_sessions);
+}
+
+#[test]
+fn servers_of_the_second_python_sdk_before_all_clients() {
+    let test = "servers_of_the_second_python_sdk_before_all_clients";
+    let Some(folder) = python_sdk(test, "mcp==2.3.0") else { return };
+    let server = |argument| python(&folder, include_str!("python2_server.py"), argument);
+    // It speaks all revisions, and with each client the client's.
+    try_server(server(""), |client| client);
+    try_process(&server("stdio"), |client| client);
 }
 
 fn script(packages: &Packages, script: &str) -> Command {

@@ -3,19 +3,19 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use skep_proxy::stdio::{Bridge, ChildProcess};
+use skep_proxy::stdio::{Bridge, ChildProcess, ChildProcesses};
 use skep_proxy::transparent::{Dialect, Target, Transparent};
-use skep_proxy::{Forwarded, Limits, Proxy, Readiness};
+use skep_proxy::{Forwarded, Limits, Proxy, Readiness, SessionStore};
 use snapbox::cmd::cargo_bin;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
-use crate::conformance::{REFERENCE, run, scenario};
 use crate::http::Request;
 use crate::npm::Packages;
 use crate::process::Server;
 use crate::sdk_client;
+use crate::suite::{OWN_PROCESS, REFERENCE, SHARED_PROCESS, expected_failures, run, scenario};
 
 /// A proxy in this process.
 pub(crate) struct Proxied {
@@ -25,7 +25,7 @@ pub(crate) struct Proxied {
 }
 
 impl Proxied {
-    fn start(server: &[&str], make: impl FnOnce(&Readiness) -> (Proxy, Option<Arc<Bridge>>)) -> Self {
+    fn start(make: impl FnOnce(&Readiness) -> (Proxy, Option<(Arc<Bridge>, ChildProcess)>)) -> Self {
         let runtime = Runtime::new().unwrap();
         let stop = CancellationToken::new();
         let readiness = Readiness::default();
@@ -33,10 +33,8 @@ impl Proxied {
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap().to_string();
         runtime.spawn(proxy.serve(listener, stop.clone()));
-        if let Some(bridge) = bridge {
-            let arguments = ["demo", "echo", "--transport", "stdio"].iter().chain(server).map(Into::into).collect();
-            let program = cargo_bin!("skep").as_os_str().to_owned();
-            runtime.spawn(bridge.run(ChildProcess { program, arguments, ..Default::default() }, stop.clone()));
+        if let Some((bridge, process)) = bridge {
+            runtime.spawn(bridge.run(process, stop.clone()));
             runtime.block_on(readiness.ready());
         }
         Self { address, stop, _runtime: runtime }
@@ -50,7 +48,7 @@ impl Proxied {
         } else {
             Target::local(dialect, &address)
         };
-        let proxied = Self::start(&[], |_| {
+        let proxied = Self::start(|_| {
             let transparent = Transparent::new(target.unwrap(), Limits::default(), Forwarded::default()).unwrap();
             (Proxy::transparent(transparent), None)
         });
@@ -59,26 +57,39 @@ impl Proxied {
         proxied
     }
 
-    /// Streamable HTTP before a server on standard input and output.
-    fn bridge() -> Self {
-        Self::bridge_to(&[])
+    /// Streamable HTTP before the demo server on standard input and output, with these arguments.
+    pub(crate) fn bridge_to(server: &[&str]) -> Self {
+        Self::start(|readiness| {
+            let bridge = Bridge::new(Limits::default(), readiness.clone());
+            (Proxy::streamable(Arc::clone(&bridge)), Some((bridge, demo(server))))
+        })
     }
 
-    /// The same with more arguments for the server.
-    pub(crate) fn bridge_to(server: &[&str]) -> Self {
-        Self::start(server, |readiness| {
-            let bridge = Bridge::new(Limits::default(), readiness.clone());
-            (Proxy::streamable(Arc::clone(&bridge)), Some(bridge))
+    /// The same before any process, with one for each session.
+    pub(crate) fn own(process: &ChildProcess) -> Self {
+        Self::start(|readiness| {
+            let processes = ChildProcesses::new(process.clone(), SESSIONS);
+            let bridge = Bridge::with_processes(Limits::default(), readiness.clone(), SessionStore::Memory, processes);
+            (Proxy::streamable(Arc::clone(&bridge)), Some((bridge, process.clone())))
         })
     }
 
     /// HTTP+SSE before a server on standard input and output.
     pub(crate) fn sse_to(server: &[&str]) -> Self {
-        Self::start(server, |readiness| {
+        Self::start(|readiness| {
             let bridge = Bridge::new(Limits::default(), readiness.clone());
-            (Proxy::sse(Arc::clone(&bridge), Forwarded::default()), Some(bridge))
+            (Proxy::sse(Arc::clone(&bridge), Forwarded::default()), Some((bridge, demo(server))))
         })
     }
+}
+
+/// Processes of sessions at the same time. The suite leaves most of its sessions open.
+const SESSIONS: usize = 200;
+
+/// The demo server on standard input and output, with these arguments.
+pub(crate) fn demo(arguments: &[&str]) -> ChildProcess {
+    let arguments = ["demo", "echo", "--transport", "stdio"].iter().chain(arguments).map(Into::into).collect();
+    ChildProcess { program: cargo_bin!("skep").as_os_str().to_owned(), arguments, ..Default::default() }
 }
 
 impl Drop for Proxied {
@@ -107,13 +118,14 @@ fn the_public_suite_finds_in_the_bridge_only_what_clients_cannot_share() {
     let Some(packages) = Packages::get("the_public_suite_finds_in_the_bridge_only_what_clients_cannot_share") else {
         return;
     };
-    for (requirements, _) in REFERENCE {
-        let proxied = Proxied::bridge();
-        let expected = expected_failures(include_str!("bridge_expected_failures.txt"), requirements);
-        let (passed, failed) = run(&packages, requirements, &proxied.address, &expected);
-        println!("figure: {requirements} through the bridge: {passed} passed, {} failed", failed.len());
-        let found: BTreeSet<&str> = failed.iter().map(|failed| scenario(failed)).collect();
-        assert_eq!(found, expected, "{requirements}: {failed:#?}");
+    for (list, proxied) in [(SHARED_PROCESS, Proxied::bridge_to(&[])), (OWN_PROCESS, Proxied::own(&demo(&[])))] {
+        for (requirements, _) in REFERENCE {
+            let expected = expected_failures(list, requirements);
+            let (passed, failed) = run(&packages, requirements, &proxied.address, &expected);
+            println!("figure: {requirements} through the bridge: {passed} passed, {} failed", failed.len());
+            let found: BTreeSet<&str> = failed.iter().map(|failed| scenario(failed)).collect();
+            assert_eq!(found, expected, "{requirements}: {failed:#?}");
+        }
     }
 }
 
@@ -130,13 +142,6 @@ fn the_public_suite_finds_in_a_server_of_the_other_era_only_what_has_no_counterp
         let found: BTreeSet<&str> = failed.iter().map(|failed| scenario(failed)).collect();
         assert_eq!(found, expected, "{requirements}: {failed:#?}");
     }
-}
-
-/// The scenarios that cannot be passed, each with its reason.
-fn expected_failures(list: &'static str, requirements: &str) -> BTreeSet<&'static str> {
-    let lines = list.lines();
-    let lines = lines.filter(|line| !line.starts_with('#') && !line.is_empty());
-    lines.filter_map(|line| line.split_once(": ")?.0.strip_prefix(requirements)).map(str::trim).collect()
 }
 
 #[test]

@@ -1,6 +1,7 @@
-"""A server made with the first Python SDK: it has sessions."""
+"""A server made with the first Python SDK: it has sessions. Given the argument `stdio`, it speaks on lines."""
 
 import socket
+import sys
 
 import uvicorn
 from mcp.server.fastmcp import Context, FastMCP
@@ -26,6 +27,9 @@ async def greet(context: Context) -> str:
     return f"Hello, {answer.data.name}!"
 
 
+if "stdio" in sys.argv:
+    server.run("stdio")
+    sys.exit()
 listener = socket.socket()
 listener.bind(("127.0.0.1", 0))
 print(listener.getsockname()[1], flush=True)

@@ -26,6 +26,15 @@ pub(crate) fn expected() -> Value {
     })
 }
 
+/// The same before a server of this revision.
+pub(crate) fn expected_of(revision: &str) -> Value {
+    let mut expected = expected();
+    if revision < "2025-06-18" {
+        expected.as_object_mut().unwrap().retain(|name, _| name != "sum" && name != "elicitation");
+    }
+    expected
+}
+
 pub(crate) fn run(packages: &Packages, arguments: &[&str]) -> Value {
     printed(client(packages, arguments))
 }

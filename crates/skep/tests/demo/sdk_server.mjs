@@ -1,12 +1,13 @@
-// A server made with the first TypeScript SDK: it has sessions.
+// A server made with the first TypeScript SDK: it has sessions. Given the argument `stdio`, it speaks on lines.
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
+import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import * as z from "zod";
 
 const sessions = new Map();
-const open = async () => {
+const make = () => {
   const server = new McpServer({ name: "sdk", version: "1" });
   server.registerTool("echo", { description: "Echoes.", inputSchema: { message: z.string() } },
     async ({ message }) => ({ content: [{ type: "text", text: message }] }));
@@ -15,16 +16,20 @@ const open = async () => {
     const answer = await server.server.elicitInput({ message: "Name?", requestedSchema });
     return { content: [{ type: "text", text: `Hello, ${answer.content.name}!` }] };
   });
+  return server;
+};
+const open = async () => {
   const transport = new StreamableHTTPServerTransport({
     sessionIdGenerator: randomUUID,
     onsessioninitialized: (id) => sessions.set(id, transport),
     onsessionclosed: (id) => sessions.delete(id),
   });
-  await server.connect(transport);
+  await make().connect(transport);
   return transport;
 };
 const http = createServer(async (request, response) => {
   const transport = sessions.get(request.headers["mcp-session-id"]) ?? (await open());
   await transport.handleRequest(request, response);
 });
-http.listen(0, "127.0.0.1", () => console.log(http.address().port));
+if (process.argv.includes("stdio")) await make().connect(new StdioServerTransport());
+else http.listen(0, "127.0.0.1", () => console.log(http.address().port));

@@ -5,6 +5,9 @@
 #[path = "../demo/http.rs"]
 #[expect(dead_code, reason = "the tests of the demo server need more of it")]
 mod http;
+mod processes;
+mod sessions;
+mod tls;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -12,7 +15,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use http::Request;
+use http::{Request, Response};
 use serde_json::{Value, json};
 use snapbox::cmd::cargo_bin;
 use tempfile::TempDir;
@@ -29,11 +32,17 @@ struct Serving {
 impl Serving {
     /// Starts a command of skep and waits until it says where it serves.
     fn start(arguments: &[&str]) -> Self {
+        Self::start_with(arguments, &[])
+    }
+
+    /// The same with these variables.
+    fn start_with(arguments: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut command = Command::new(cargo_bin!("skep"));
-        let mut child = command.args(arguments).stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        command.args(arguments).envs(variables.iter().copied()).stdin(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
-        let line = lines.find(|line| line.starts_with("serving http://")).unwrap();
-        let address = line.trim_start_matches("serving http://").split('/').next().unwrap().to_owned();
+        let line = lines.find(|line| line.starts_with("serving http")).unwrap();
+        let address = line.split_once("://").unwrap().1.split('/').next().unwrap().to_owned();
         // Whoever writes must not be stopped by nobody reading.
         std::thread::spawn(move || lines.for_each(drop));
         Self { child, address }
@@ -56,25 +65,41 @@ impl Serving {
 
     /// What a tool answers, once the server is there.
     fn call(&self, name: &str, arguments: &Value) -> Value {
-        let client = json!({"name": "test", "version": "1"});
-        let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
-        let message = |id: u32, method: &str, params: &Value| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        let begun = Instant::now();
-        let session = loop {
-            let mut response = Request::post(&message(1, "initialize", &hello)).send(&self.address);
-            if response.status == 200 {
-                break response.header("mcp-session-id").unwrap().to_owned();
-            }
-            assert_eq!((response.status, response.header("retry-after").is_some()), (503, true), "{}", response.text());
-            assert!(begun.elapsed() < LIMIT, "it is never ready");
-        };
-        let call = message(2, "tools/call", &json!({"name": name, "arguments": arguments}));
-        let call = Request::post(&call).header("Mcp-Session-Id", &session);
-        let mut response = call.header("MCP-Protocol-Version", "2025-06-18").send(&self.address);
+        let mut response = self.call_in(&self.session(), name, arguments);
         assert_eq!(response.status, 200);
         let answer = if response.is_stream() { response.message().unwrap() } else { response.json() };
         answer["result"].clone()
     }
+
+    /// A session of a client that can be asked, once the server is there.
+    fn session(&self) -> String {
+        let client = json!({"name": "test", "version": "1"});
+        let capabilities = json!({"sampling": {}, "elicitation": {}});
+        let hello = json!({"protocolVersion": "2025-06-18", "capabilities": capabilities, "clientInfo": client});
+        let begun = Instant::now();
+        loop {
+            let mut response = Request::post(&message(1, "initialize", &hello)).send(&self.address);
+            if response.status == 200 {
+                return response.header("mcp-session-id").unwrap().to_owned();
+            }
+            assert_eq!((response.status, response.header("retry-after").is_some()), (503, true), "{}", response.text());
+            assert!(begun.elapsed() < LIMIT, "it is never ready");
+        }
+    }
+
+    /// Calls a tool in a session.
+    fn call_in(&self, session: &str, name: &str, arguments: &Value) -> Response {
+        self.tell_in(session, &message(2, "tools/call", &json!({"name": name, "arguments": arguments})))
+    }
+
+    fn tell_in(&self, session: &str, message: &Value) -> Response {
+        let post = Request::post(message).header("Mcp-Session-Id", session);
+        post.header("MCP-Protocol-Version", "2025-06-18").send(&self.address)
+    }
+}
+
+fn message(id: u32, method: &str, params: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 }
 
 impl Drop for Serving {
@@ -154,26 +179,35 @@ fn what_cannot_be_run_is_told_and_ends_with_one() {
     assert!(said.contains("ftp://x is neither http nor https") && said.contains("hint: "), "{said}");
 }
 
-#[test]
-fn a_remote_server_needs_no_cluster() {
-    let skep = cargo_bin!("skep").to_str().unwrap();
-    let lines = Serving::start(&[&ANY[..], &["--", skep, "demo", "echo"]].concat());
-    lines.call("echo", &json!({"message": "up"}));
+/// A proxy in front of a server at an address, as the pods of an MCPRemoteProxy run it, with these additions.
+fn serve_in_pod(server: &str, additions: &Value, variables: &[(&str, &str)]) -> Serving {
     let folder = TempDir::new().unwrap();
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let config = json!({"name": "n", "port": free.port(), "transport": "streamable-http",
-        "remote_url": format!("http://{}/mcp", lines.address),
+    let mut config = json!({"name": "n", "port": free.port(), "transport": "streamable-http",
+        "remote_url": format!("http://{server}/mcp"),
         "middleware_configs": [{"type": "auth", "parameters": {}}, {"type": "recovery", "parameters": null}]});
+    for (name, value) in additions.as_object().unwrap() {
+        config[name] = value.clone();
+    }
     fs::write(folder.path().join("runconfig.json"), config.to_string()).unwrap();
     let mut command = Command::new(cargo_bin!("skep"));
     command.args(["run", "--foreground=true", "placeholder-for-remote-proxy"]).current_dir(folder.path());
-    let child = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let mut proxy = Serving { child, address: free.to_string() };
+    let child = command.envs(variables.iter().copied()).stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let proxy = Serving { child, address: free.to_string() };
     let begun = Instant::now();
     while TcpStream::connect(free).is_err() {
         assert!(begun.elapsed() < LIMIT, "it never listens");
         std::thread::sleep(Duration::from_millis(20));
     }
+    proxy
+}
+
+#[test]
+fn a_remote_server_needs_no_cluster() {
+    let skep = cargo_bin!("skep").to_str().unwrap();
+    let lines = Serving::start(&[&ANY[..], &["--", skep, "demo", "echo"]].concat());
+    lines.call("echo", &json!({"message": "up"}));
+    let mut proxy = serve_in_pod(&lines.address, &json!({}), &[]);
     assert_eq!(proxy.call("echo", &json!({"message": "hi"}))["content"][0]["text"], "hi");
     proxy.signal("-TERM");
     assert_eq!(proxy.end(), Some(0));

@@ -8,6 +8,7 @@ mod eras;
 mod faults;
 mod hostile;
 mod notifications;
+mod own_process;
 mod resumption;
 pub(crate) mod server;
 mod sessions;

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
-use skep_proxy::stdio::{Bridge, ConnectError, Connector, LinkError, Streams};
+use skep_proxy::stdio::{Bridge, ConnectError, Connector, LinkError, Processes, Streams};
 use skep_proxy::{Forwarded, Limits, Proxy, Readiness, ServeError, SessionStore};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 use tokio::net::TcpListener;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -80,7 +80,26 @@ impl Server {
 }
 
 /// Hands the server's end of each connection to the test.
+#[derive(Clone)]
 struct Played(mpsc::UnboundedSender<Server>);
+
+/// The same for sessions that have a process each.
+struct PlayedOnes(Played, Arc<Semaphore>);
+
+struct PlayedOne(Played, #[expect(dead_code, reason = "it is held")] OwnedSemaphorePermit);
+
+impl Processes for PlayedOnes {
+    fn take(&self) -> Option<Box<dyn Connector>> {
+        let room = Arc::clone(&self.1).try_acquire_owned().ok()?;
+        Some(Box::new(PlayedOne(self.0.clone(), room)))
+    }
+}
+
+impl Connector for PlayedOne {
+    fn connect(&self) -> BoxFuture<'_, Result<Streams, ConnectError>> {
+        self.0.connect()
+    }
+}
 
 impl Connector for Played {
     fn connect(&self) -> BoxFuture<'_, Result<Streams, ConnectError>> {
@@ -124,11 +143,36 @@ impl Setup {
     }
 
     pub(crate) async fn new(limits: Limits, store: SessionStore, proxy: impl FnOnce(Arc<Bridge>) -> Proxy) -> Self {
+        Self::with(proxy, |readiness, _| Bridge::with_store(limits, readiness, store)).await
+    }
+
+    /// Sessions have a process each, up to so many.
+    pub(crate) async fn with_own_processes(most: usize) -> Self {
+        Self::own(most, Proxy::streamable).await
+    }
+
+    /// The same as HTTP+SSE.
+    pub(crate) async fn sse_with_own_processes(most: usize) -> Self {
+        Self::own(most, |bridge| Proxy::sse(bridge, Forwarded::default())).await
+    }
+
+    async fn own(most: usize, proxy: impl FnOnce(Arc<Bridge>) -> Proxy) -> Self {
+        Self::with(proxy, |readiness, played| {
+            let processes = PlayedOnes(played, Arc::new(Semaphore::new(most)));
+            Bridge::with_processes(limits(), readiness, SessionStore::Memory, processes)
+        })
+        .await
+    }
+
+    async fn with(
+        proxy: impl FnOnce(Arc<Bridge>) -> Proxy,
+        bridge: impl FnOnce(Readiness, Played) -> Arc<Bridge>,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let readiness = Readiness::default();
-        let bridge = Bridge::with_store(limits, readiness.clone(), store);
         let (sender, servers) = mpsc::unbounded_channel();
+        let bridge = bridge(readiness.clone(), Played(sender.clone()));
         let stop = CancellationToken::new();
         let listener = tokio::spawn(proxy(Arc::clone(&bridge)).serve(listener, stop.clone()));
         let link = tokio::spawn(bridge.run(Played(sender), stop.clone()));

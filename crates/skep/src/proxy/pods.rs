@@ -1,0 +1,92 @@
+//! The standard streams of the pods that run a server.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use parking_lot::Mutex;
+use skep_operator::runner::{Attachment, Backend};
+use skep_proxy::stdio::{ConnectError, Connector, Processes, Streams};
+use skep_proxy::{Readiness, State};
+use tokio_util::sync::CancellationToken;
+
+/// Waits while somebody wants no pods, and says so.
+pub(super) async fn wanted(backend: &Backend, readiness: &Readiness) {
+    if backend.is_scaled_to_zero().await {
+        readiness.set(State::Waiting("the MCP server is scaled to zero".into()));
+        backend.wanted().await;
+        readiness.set(State::Waiting("the MCP server is starting".into()));
+    }
+}
+
+/// The streams of whatever pod runs the server, or of one of them.
+#[derive(Debug, Clone)]
+pub(super) struct PodStreams {
+    pub(super) backend: Backend,
+    pub(super) attachment: Attachment,
+    /// Cancelled when the server is what it should be.
+    pub(super) deployed: CancellationToken,
+    pub(super) readiness: Readiness,
+}
+
+impl PodStreams {
+    /// The streams of one pod, whose process is another one each time.
+    pub(super) fn to_pod(&self, ordinal: i32) -> Self {
+        Self { attachment: self.attachment.to_pod(ordinal), ..self.clone() }
+    }
+}
+
+impl Connector for PodStreams {
+    fn connect(&self) -> BoxFuture<'_, Result<Streams, ConnectError>> {
+        Box::pin(async {
+            self.deployed.cancelled().await;
+            wanted(&self.backend, &self.readiness).await;
+            match self.attachment.open().await {
+                Ok(attached) => {
+                    tracing::info!(pod = attached.pod, "attached to the MCP server");
+                    let (input, output) = (attached.input, attached.output);
+                    Ok(Streams { input, output, held: Box::new(attached.process) })
+                }
+                // It has tried for long.
+                Err(error) => Err(ConnectError { message: error.to_string(), is_final: true }),
+            }
+        })
+    }
+}
+
+/// Pods that are for one session each. The one that was left first is taken first: its process has had the most time to
+/// begin anew.
+pub(super) struct OwnPods(Arc<Mutex<VecDeque<PodStreams>>>);
+
+impl OwnPods {
+    /// The pods with these ordinals.
+    pub(super) fn new(streams: &PodStreams, ordinals: Range<i32>) -> Self {
+        Self(Arc::new(Mutex::new(ordinals.map(|ordinal| streams.to_pod(ordinal)).collect())))
+    }
+}
+
+impl Processes for OwnPods {
+    fn take(&self) -> Option<Box<dyn Connector>> {
+        let streams = self.0.lock().pop_front()?;
+        Some(Box::new(OwnPod { streams, free: Arc::clone(&self.0) }))
+    }
+}
+
+/// One of them, which is free again when it is dropped.
+struct OwnPod {
+    streams: PodStreams,
+    free: Arc<Mutex<VecDeque<PodStreams>>>,
+}
+
+impl Connector for OwnPod {
+    fn connect(&self) -> BoxFuture<'_, Result<Streams, ConnectError>> {
+        self.streams.connect()
+    }
+}
+
+impl Drop for OwnPod {
+    fn drop(&mut self) {
+        self.free.lock().push_back(self.streams.clone());
+    }
+}
