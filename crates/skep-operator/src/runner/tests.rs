@@ -99,12 +99,44 @@ fn what_the_user_says_about_pods_is_kept() {
     assert_eq!(server["securityContext"]["readOnlyRootFilesystem"], false);
     let names: Vec<_> = variables(&object).into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["KEY", "ALPHA", "FASTMCP_PORT", "MCP_HOST", "MCP_PORT", "MCP_TRANSPORT", "ZED"]);
+}
 
-    let object = stateful_set(&patched, true).unwrap();
-    let rights = [&object["spec"]["template"]["spec"]["securityContext"], &container(&object)["securityContext"]];
-    for right in rights {
-        assert!(["runAsUser", "runAsGroup", "fsGroup"].iter().all(|name| right.get(name).is_none()), "{right}");
-        assert_eq!(right["runAsNonRoot"], true);
+#[test]
+fn trap_65_equal_documents_make_equal_pods() {
+    let variables = |order: &[&str]| {
+        let entries: Vec<String> = order.iter().map(|name| format!("{name:?}: \"1\"")).collect();
+        let text = format!(r#"{{"name": "n", "transport": "sse", "env_vars": {{{}}}}}"#, entries.join(", "));
+        stateful_set(&RunConfig::from_json(&text).unwrap(), false).unwrap().to_string()
+    };
+    assert_eq!(variables(&["C", "A", "B"]), variables(&["B", "C", "A"]));
+}
+
+#[test]
+fn trap_69_pods_are_restricted_and_openshift_chooses_their_users() {
+    let object = stateful_set(&config(&json!({})), false).unwrap();
+    let (pod, server) = (&object["spec"]["template"]["spec"], container(&object));
+    assert_eq!(pod["securityContext"]["runAsNonRoot"], true);
+    assert_eq!(pod["securityContext"]["seccompProfile"]["type"], "RuntimeDefault");
+    assert_eq!(server["securityContext"]["allowPrivilegeEscalation"], false);
+    assert_eq!(server["securityContext"]["capabilities"]["drop"], json!(["ALL"]));
+    let chosen = json!({"runAsUser": 7, "runAsGroup": 7, "fsGroup": 7});
+    let patch =
+        json!({"spec": {"securityContext": chosen, "containers": [{"name": "mcp", "securityContext": chosen}]}});
+    let object = stateful_set(&config(&json!({"k8s_pod_template_patch": patch.to_string()})), true).unwrap();
+    for rights in [&object["spec"]["template"]["spec"]["securityContext"], &container(&object)["securityContext"]] {
+        assert!(chosen.as_object().unwrap().keys().all(|name| rights.get(name).is_none()), "{rights}");
+        assert_eq!(rights["runAsNonRoot"], true);
+    }
+}
+
+#[test]
+fn pods_of_sessions_end_when_they_are_left() {
+    let patch = json!({"metadata": {"annotations": {"toolhive.stacklok.dev/stdio-process-per-session": "true"}}});
+    for (replicas, expected) in [(3, json!(true)), (1, Value::Null)] {
+        let document = json!({"transport": "stdio", "k8s_pod_template_patch": patch.to_string(),
+            "scaling_config": {"backend_replicas": replicas}});
+        let object = stateful_set(&config(&document), false).unwrap();
+        assert_eq!(container(&object)["stdinOnce"], expected, "{replicas}");
     }
 }
 

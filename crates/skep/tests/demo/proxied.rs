@@ -15,7 +15,7 @@ use crate::http::Request;
 use crate::npm::Packages;
 use crate::process::Server;
 use crate::sdk_client;
-use crate::suite::{OWN_PROCESS, REFERENCE, SHARED_PROCESS, expected_failures, run, scenario};
+use crate::suite::{OWN_PROCESS, SHARED_PROCESS, check, expected_failures, run, scenario};
 
 /// A proxy in this process.
 pub(crate) struct Proxied {
@@ -101,15 +101,10 @@ impl Drop for Proxied {
 #[test]
 fn the_public_suite_does_not_notice_a_transparent_proxy() {
     let Some(packages) = Packages::get("the_public_suite_does_not_notice_a_transparent_proxy") else { return };
-    for (requirements, reference) in REFERENCE {
-        for is_remote in [false, true] {
-            let server = Server::start("streamable-http");
-            let proxied = Proxied::transparent(Dialect::Streamable, &server, is_remote);
-            let (passed, failed) = run(&packages, requirements, &proxied.address, &BTreeSet::new());
-            println!("figure: {requirements} through the proxy, remote {is_remote}: {passed} passed");
-            assert_eq!(failed, Vec::<String>::new(), "{requirements}, remote {is_remote}");
-            assert!(passed >= reference, "{requirements}: {passed} passed");
-        }
+    for is_remote in [false, true] {
+        let server = Server::start("streamable-http");
+        let proxied = Proxied::transparent(Dialect::Streamable, &server, is_remote);
+        check(&packages, &format!("the proxy, remote {is_remote}"), &proxied.address, "");
     }
 }
 
@@ -118,15 +113,8 @@ fn the_public_suite_finds_in_the_bridge_only_what_clients_cannot_share() {
     let Some(packages) = Packages::get("the_public_suite_finds_in_the_bridge_only_what_clients_cannot_share") else {
         return;
     };
-    for (list, proxied) in [(SHARED_PROCESS, Proxied::bridge_to(&[])), (OWN_PROCESS, Proxied::own(&demo(&[])))] {
-        for (requirements, _) in REFERENCE {
-            let expected = expected_failures(list, requirements);
-            let (passed, failed) = run(&packages, requirements, &proxied.address, &expected);
-            println!("figure: {requirements} through the bridge: {passed} passed, {} failed", failed.len());
-            let found: BTreeSet<&str> = failed.iter().map(|failed| scenario(failed)).collect();
-            assert_eq!(found, expected, "{requirements}: {failed:#?}");
-        }
-    }
+    check(&packages, "the bridge", &Proxied::bridge_to(&[]).address, SHARED_PROCESS);
+    check(&packages, "processes of sessions", &Proxied::own(&demo(&[])).address, OWN_PROCESS);
 }
 
 #[test]

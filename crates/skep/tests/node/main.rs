@@ -10,7 +10,15 @@ mod cluster;
 #[expect(dead_code, reason = "the tests of the demo server need more of it")]
 mod http;
 mod kills;
+#[path = "../demo/npm.rs"]
+#[expect(dead_code, reason = "the tests of the demo server need more of it")]
+mod npm;
+#[path = "../once/mod.rs"]
+mod once;
 mod servers;
+#[path = "../suite/mod.rs"]
+#[expect(dead_code, reason = "the tests of the demo server need more of it")]
+mod suite;
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};

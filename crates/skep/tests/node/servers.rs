@@ -7,6 +7,8 @@ use skep_conformance::race;
 
 use super::cluster::Cluster;
 use super::http::Request;
+use super::npm::Packages;
+use super::suite::check;
 use super::{ALL, answers};
 
 fn server(name: &str, transport: &str) -> Value {
@@ -65,6 +67,19 @@ async fn mcp_servers_are_served() {
         let path = "jsonpath={.status.phase}";
         cluster.until("it is known", &["get", "mcpserver", transport, "-o", path], |phase| phase == "Ready").await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_public_suite_does_not_notice_the_proxy_of_the_operator_on_a_real_control_plane() {
+    let test = "the_public_suite_does_not_notice_the_proxy_of_the_operator_on_a_real_control_plane";
+    let Some(packages) = Packages::get(test) else { return };
+    let Some(cluster) = Cluster::start_or_skip(test).await else { return };
+    let Some(_node) = cluster.join(ALL) else { return };
+    let _operator = cluster.operate();
+    cluster.apply(&server("streamable", "streamable-http"));
+    let address = offer(&cluster, "streamable");
+    cluster.until("it is served", &["get", "mcpservers,statefulsets,pods"], |_| adds(&address)).await;
+    check(&packages, "the operator's proxy on a real control plane", &address, "");
 }
 
 #[tokio::test(flavor = "multi_thread")]

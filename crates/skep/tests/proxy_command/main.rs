@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+#[path = "../asking/mod.rs"]
+mod asking;
 #[path = "../demo/http.rs"]
 #[expect(dead_code, reason = "the tests of the demo server need more of it")]
 mod http;
@@ -152,25 +154,50 @@ fn run_in_pod(config: Option<&str>, variables: &[(&str, &str)]) -> Output {
     command.env_remove("KUBERNETES_SERVICE_HOST").envs(variables.iter().copied()).output().unwrap()
 }
 
+/// A command has ended with one, and with these words.
+fn is_refused(output: &Output, told: &str) {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}: {said}");
+    assert!(said.contains(told), "{told}: {said}");
+}
+
+#[test]
+fn trap_61_a_port_that_is_taken_ends_every_kind_of_proxy_at_its_start() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let (skep, listen) = (cargo_bin!("skep").to_str().unwrap(), address.to_string());
+    let told = format!("cannot listen on {address}");
+    for server in [&["--url", "http://127.0.0.1:9/mcp"][..], &["--", skep, "demo", "echo"]] {
+        for transport in ["streamable-http", "sse"] {
+            let mut command = Command::new(skep);
+            command.args(["proxy", "run", "--transport", transport, "--listen", &listen]).args(server);
+            is_refused(&command.output().unwrap(), &told);
+        }
+    }
+    for transport in ["stdio", "sse", "streamable-http"] {
+        let config = json!({"name": "n", "port": address.port(), "transport": transport});
+        is_refused(&run_in_pod(Some(&config.to_string()), &[]), &told);
+    }
+}
+
+#[test]
+fn trap_67_without_a_document_that_can_be_read_it_says_so_and_ends() {
+    is_refused(&run_in_pod(None, &[]), "configuration file required but no configuration file was found");
+    for unreadable in ["", "{", "[]", r#"{"transport": 7}"#] {
+        is_refused(&run_in_pod(Some(unreadable), &[]), "cannot read the configuration file ./runconfig.json");
+    }
+}
+
 #[test]
 fn what_cannot_be_run_is_told_and_ends_with_one() {
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = taken.local_addr().unwrap().port();
     let at = |rest: &str| format!(r#"{{"name": "n", "port": 0, "transport": "stdio"{rest}}}"#);
-    let busy = format!(r#"{{"name": "n", "port": {port}, "transport": "stdio"}}"#);
     for (config, told) in [
-        (None, "configuration file required but no configuration file was found"),
-        (Some("{".to_owned()), "cannot read the configuration file ./runconfig.json"),
         (Some(at(r#", "oidc_config": {"Issuer": "https://i"}"#)), "cannot do yet: oidc_config (authentication)"),
         (Some(at(r#", "rate_limit_config": {}"#)), "cannot do yet: rate_limit_config (rate limits)"),
-        (Some(busy), "cannot listen on 127.0.0.1"),
         (Some(at("")), "an image needs Kubernetes, and this is no pod"),
         (Some(at(r#", "publish": ["x"]"#).replace("stdio", "sse")), "an image needs Kubernetes"),
     ] {
-        let output = run_in_pod(config.as_deref(), &[]);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{config:?}: {said}");
-        assert!(said.contains(told), "{config:?}: {said}");
+        is_refused(&run_in_pod(config.as_deref(), &[]), told);
     }
     let output = Command::new(cargo_bin!("skep")).args(["proxy", "run"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));

@@ -47,6 +47,19 @@ pub(crate) fn scenario(failed: &str) -> &str {
     name.get(..name.len().saturating_sub("-2026-01-01T00-00-00-000Z".len())).unwrap_or(name)
 }
 
+/// Runs all requirement sets against an address. What fails is in the list of expected failures, and the other way round;
+/// where none are expected, as much passes as at the reference server.
+pub(crate) fn check(packages: &Packages, what: &str, address: &str, list: &'static str) {
+    for (requirements, reference) in REFERENCE {
+        let expected = expected_failures(list, requirements);
+        let (passed, failed) = run(packages, requirements, address, &expected);
+        println!("figure: {requirements} through {what}: {passed} passed, {} failed", failed.len());
+        let found: BTreeSet<&str> = failed.iter().map(|failed| scenario(failed)).collect();
+        assert_eq!(found, expected, "{requirements} through {what}: {failed:#?}");
+        assert!(!expected.is_empty() || passed >= reference, "{requirements} through {what}: {passed} passed");
+    }
+}
+
 fn run_once(packages: &Packages, requirements: &str, address: &str) -> (usize, Vec<String>) {
     let results = tempfile::tempdir().unwrap();
     let output = packages

@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+#[path = "../asking/mod.rs"]
+mod asking;
+mod conformance;
 mod crowd;
 mod footprint;
 #[path = "../demo/http.rs"]
@@ -12,8 +15,12 @@ mod kubectl;
 mod life;
 mod machine;
 mod mcp;
+#[path = "../demo/npm.rs"]
+#[expect(dead_code, reason = "the tests of the demo server need more of it")]
+mod npm;
 #[path = "../once/mod.rs"]
 mod once;
+mod own_pods;
 mod packages;
 mod plain;
 mod pods;
@@ -21,3 +28,6 @@ mod race;
 mod registries;
 mod servers;
 mod start;
+#[path = "../suite/mod.rs"]
+#[expect(dead_code, reason = "the tests of the demo server need more of it")]
+mod suite;

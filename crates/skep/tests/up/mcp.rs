@@ -42,7 +42,7 @@ pub(crate) fn call_tool(address: &str, name: &str, arguments: &Value) -> Value {
 }
 
 /// Whether there is a proxy at an address. A service without ready pods takes connections and drops them.
-fn has_proxy(address: &str) -> Result<(), String> {
+pub(crate) fn has_proxy(address: &str) -> Result<(), String> {
     let ask = || -> std::io::Result<String> {
         let mut connection = TcpStream::connect(address)?;
         connection.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;

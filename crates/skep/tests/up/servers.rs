@@ -24,7 +24,7 @@ fn servers(machine: &Machine) -> Api<DynamicObject> {
 }
 
 /// The demo server behind a proxy; its address on this machine.
-async fn serve(machine: &Machine, name: &str, mut spec: Value) -> String {
+pub(crate) async fn serve(machine: &Machine, name: &str, mut spec: Value) -> String {
     let port = free_port().unwrap();
     spec["image"] = json!("skep-demo/echo");
     spec["proxyPort"] = json!(port);
