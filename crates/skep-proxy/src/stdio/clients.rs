@@ -148,11 +148,9 @@ impl Clients {
         clients.values().filter(|client| client.is_session).map(|client| Arc::clone(&client.id)).collect()
     }
 
-    /// The stream of a client that listens.
-    pub(crate) fn listener(&self) -> Option<Arc<EventStream>> {
-        let clients = self.0.lock();
-        let listening = clients.values().find(|client| client.background.is_open());
-        listening.map(|client| Arc::clone(&client.background))
+    /// The client of a session, where there is one session.
+    pub(crate) fn only(&self) -> Option<Arc<Client>> {
+        self.0.lock().values().find(|client| client.is_session).cloned()
     }
 
     /// Tells all clients that listen.

@@ -3,14 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use skep_mcp::fault::{Fault, METHOD_NOT_FOUND};
 use skep_mcp::lines::{Line, object_in};
 use skep_mcp::{Kind, Message, MetaKey, Param, Payload, method};
 
 use super::audience::Audience;
 use super::bridge::Bridge;
-use super::events::EventStream;
 
 /// How long a client may take for an answer, while its own request waits.
 const QUESTION: Duration = Duration::from_mins(5);
@@ -55,27 +53,25 @@ impl Bridge {
             (name, Audience::Everybody) => {
                 refused(format!("server-initiated {name} is not supported by a server that clients share"))
             }
-            (name, Audience::OneSession) => match self.way_to_client() {
-                Some(stream) => {
-                    stream.push(message.text().clone());
-                    // A person may have to think about it.
-                    self.calls().extend(QUESTION);
-                    return true;
+            (name, Audience::OneSession) => {
+                let listening = || self.clients().only().filter(|client| client.background().is_open());
+                let heard = self.calls().newest_stream();
+                match heard.or_else(|| listening().map(|client| Arc::clone(client.background()))) {
+                    Some(stream) => {
+                        stream.push(message.text().clone());
+                        // A person may have to think about it.
+                        self.calls().extend(QUESTION);
+                        return true;
+                    }
+                    None => refused(format!("server-initiated {name} reaches nobody: the client does not listen")),
                 }
-                None => refused(format!("server-initiated {name} reaches nobody: the client does not listen")),
-            },
+            }
         };
         self.calls().send(answer.into()).is_ok()
     }
 
-    /// Where the client of a session hears what the server says: with what it asked last, or else on its own.
-    fn way_to_client(&self) -> Option<Arc<EventStream>> {
-        self.calls().newest_stream().or_else(|| self.clients().listener())
-    }
-
     /// Hands a notification to those it is for.
     fn spread(&self, message: &Message) -> bool {
-        let text: &Bytes = message.text();
         if let (Some(place), Some(listener)) =
             (message.meta_span(MetaKey::SubscriptionId), message.meta(MetaKey::SubscriptionId))
         {
@@ -86,22 +82,34 @@ impl Bridge {
                 let token = message.param_span(Param::ProgressToken).zip(message.param(Param::ProgressToken));
                 token.is_some_and(|(place, token)| self.calls().reported(message, place, token))
             }
+            name => match self.audience() {
+                Audience::Everybody => self.spread_among_all(name, message),
+                Audience::OneSession => self.tell_client(name, message),
+            },
+        }
+    }
+
+    fn spread_among_all(&self, name: &str, message: &Message) -> bool {
+        match name {
             method::RESOURCE_UPDATED => {
                 let watchers = message.param_text(Param::Uri).map(|uri| self.subscriptions().watchers(&uri));
-                self.clients().tell(&watchers.unwrap_or_default(), text);
+                self.clients().tell(&watchers.unwrap_or_default(), message.text());
                 true
             }
             name if method::LISTS_CHANGED.contains(&name) => {
-                self.clients().tell_all(text);
+                self.clients().tell_all(message.text());
                 true
             }
-            _ => match (self.audience(), self.way_to_client()) {
-                (Audience::OneSession, Some(stream)) => {
-                    stream.offer(text.clone());
-                    true
-                }
-                _ => false,
-            },
+            _ => false,
         }
+    }
+
+    /// Tells the client of a session: with what it asked last, or on its own. Changes belong to no request. What comes
+    /// before the client listens waits for it.
+    fn tell_client(&self, name: &str, message: &Message) -> bool {
+        let is_change = name == method::RESOURCE_UPDATED || method::LISTS_CHANGED.contains(&name);
+        let heard = self.calls().newest_stream().filter(|_| !is_change);
+        let stream = heard.or_else(|| self.clients().only().map(|client| Arc::clone(client.background())));
+        stream.inspect(|stream| stream.offer(message.text().clone())).is_some()
     }
 }

@@ -20,7 +20,8 @@ pub(crate) fn begin(address: &str) -> Option<String> {
     if response.status == 503 {
         return None;
     }
-    assert_eq!(response.status, 200, "{}", response.text());
+    let status = response.status;
+    assert_eq!(status, 200, "{}", response.text());
     Some(response.header("mcp-session-id").unwrap().to_owned())
 }
 

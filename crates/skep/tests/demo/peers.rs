@@ -38,14 +38,14 @@ fn before_all(make: impl Fn(&str) -> Command) {
 }
 
 #[test]
-fn the_first_typescript_sdk_before_servers_of_both_eras() {
-    let Some(packages) = Packages::get("the_first_typescript_sdk_before_servers_of_both_eras") else { return };
+fn the_first_typescript_sdk_before_servers_of_all_revisions() {
+    let Some(packages) = Packages::get("the_first_typescript_sdk_before_servers_of_all_revisions") else { return };
     before_all(|url| client(&packages, &[url]));
 }
 
 #[test]
-fn the_second_typescript_sdk_before_servers_of_both_eras() {
-    let Some(packages) = Packages::second("the_second_typescript_sdk_before_servers_of_both_eras") else { return };
+fn the_second_typescript_sdk_before_servers_of_all_revisions() {
+    let Some(packages) = Packages::second("the_second_typescript_sdk_before_servers_of_all_revisions") else { return };
     before_all(|url| {
         let mut node = script(&packages, include_str!("sdk2_client.mjs"));
         node.arg(url);
@@ -54,15 +54,15 @@ fn the_second_typescript_sdk_before_servers_of_both_eras() {
 }
 
 #[test]
-fn the_first_python_sdk_before_servers_of_both_eras() {
-    let test = "the_first_python_sdk_before_servers_of_both_eras";
+fn the_first_python_sdk_before_servers_of_all_revisions() {
+    let test = "the_first_python_sdk_before_servers_of_all_revisions";
     let Some(folder) = python_sdk(test, "mcp==1.30.0") else { return };
     before_all(|url| python(&folder, include_str!("python_client.py"), url));
 }
 
 #[test]
-fn the_second_python_sdk_before_servers_of_both_eras() {
-    let test = "the_second_python_sdk_before_servers_of_both_eras";
+fn the_second_python_sdk_before_servers_of_all_revisions() {
+    let test = "the_second_python_sdk_before_servers_of_all_revisions";
     let Some(folder) = python_sdk(test, "mcp==2.3.0") else { return };
     before_all(|url| python(&folder, include_str!("python2_client.py"), url));
 }

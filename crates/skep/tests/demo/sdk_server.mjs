@@ -11,9 +11,10 @@ const make = () => {
   const server = new McpServer({ name: "sdk", version: "1" });
   server.registerTool("echo", { description: "Echoes.", inputSchema: { message: z.string() } },
     async ({ message }) => ({ content: [{ type: "text", text: message }] }));
-  server.registerTool("greet", { description: "Asks for a name." }, async () => {
+  server.registerTool("greet", { description: "Asks for a name." }, async (extra) => {
     const requestedSchema = { type: "object", properties: { name: { type: "string" } }, required: ["name"] };
-    const answer = await server.server.elicitInput({ message: "Name?", requestedSchema });
+    const answer = await server.server.elicitInput(
+      { message: "Name?", requestedSchema }, { relatedRequestId: extra.requestId });
     return { content: [{ type: "text", text: `Hello, ${answer.content.name}!` }] };
   });
   return server;
