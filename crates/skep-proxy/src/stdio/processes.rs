@@ -42,7 +42,8 @@ pub(super) struct Pool {
 
 impl fmt::Debug for Pool {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Pool").field("held", &self.held.lock().keys()).finish_non_exhaustive()
+        // The names of sessions are for their clients.
+        formatter.debug_struct("Pool").field("held", &self.held.lock().len()).finish_non_exhaustive()
     }
 }
 
@@ -142,7 +143,7 @@ impl Pool {
             return;
         };
         if let Some(ended) = held.remove(&oldest) {
-            tracing::info!(session = %oldest, "ended, because another session needs its process");
+            tracing::info!("a session was ended, because another one needs its process");
             ended.bridge.over().cancel();
         }
     }

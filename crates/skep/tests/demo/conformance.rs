@@ -9,5 +9,5 @@ fn the_public_suite_finds_nothing_that_its_reference_server_does_better() {
     let Some(packages) = Packages::get("the_public_suite_finds_nothing_that_its_reference_server_does_better") else {
         return;
     };
-    check(&packages, "no proxy", &Server::start("streamable-http").address, "");
+    check(&packages, "no proxy", &Server::start("streamable-http").address, &[]);
 }

@@ -15,6 +15,7 @@ mod peers;
 mod process;
 mod proxied;
 mod revisions;
+mod rmcp;
 mod sdk_client;
 mod stdio_rules;
 #[path = "../suite/mod.rs"]

@@ -104,7 +104,7 @@ fn the_public_suite_does_not_notice_a_transparent_proxy() {
     for is_remote in [false, true] {
         let server = Server::start("streamable-http");
         let proxied = Proxied::transparent(Dialect::Streamable, &server, is_remote);
-        check(&packages, &format!("the proxy, remote {is_remote}"), &proxied.address, "");
+        check(&packages, &format!("the proxy, remote {is_remote}"), &proxied.address, &[]);
     }
 }
 
@@ -113,8 +113,8 @@ fn the_public_suite_finds_in_the_bridge_only_what_clients_cannot_share() {
     let Some(packages) = Packages::get("the_public_suite_finds_in_the_bridge_only_what_clients_cannot_share") else {
         return;
     };
-    check(&packages, "the bridge", &Proxied::bridge_to(&[]).address, SHARED_PROCESS);
-    check(&packages, "processes of sessions", &Proxied::own(&demo(&[])).address, OWN_PROCESS);
+    check(&packages, "the bridge", &Proxied::bridge_to(&[]).address, &[SHARED_PROCESS]);
+    check(&packages, "processes of sessions", &Proxied::own(&demo(&[])).address, &[OWN_PROCESS]);
 }
 
 #[test]

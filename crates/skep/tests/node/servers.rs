@@ -79,7 +79,7 @@ async fn the_public_suite_does_not_notice_the_proxy_of_the_operator_on_a_real_co
     cluster.apply(&server("streamable", "streamable-http"));
     let address = offer(&cluster, "streamable");
     cluster.until("it is served", &["get", "mcpservers,statefulsets,pods"], |_| adds(&address)).await;
-    check(&packages, "the operator's proxy on a real control plane", &address, "");
+    check(&packages, "the operator's proxy on a real control plane", &address, &[]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What installers say when there is no network.
-const OFFLINE: [&str; 8] = [
+const OFFLINE: [&str; 9] = [
+    "Could not resolve host",
     "ENOTFOUND",
     "EAI_AGAIN",
     "ECONNREFUSED",

@@ -14,6 +14,8 @@ pub(crate) const REFERENCE: [(&str, usize); 2] = [("2025-11-25", 84), ("2026-07-
 pub(crate) const SHARED_PROCESS: &str = include_str!("shared_process_expected_failures.txt");
 /// What it finds in a bridge to a process of each session.
 pub(crate) const OWN_PROCESS: &str = include_str!("own_process_expected_failures.txt");
+/// What it finds besides in a bridge that is in a pod.
+pub(crate) const IN_A_POD: &str = include_str!("pod_expected_failures.txt");
 
 /// Scenarios of extensions that the demo server does not have. They are not scored.
 const EXTENSIONS: [&str; 2] = ["tasks-", "sep-2640-"];
@@ -47,11 +49,11 @@ pub(crate) fn scenario(failed: &str) -> &str {
     name.get(..name.len().saturating_sub("-2026-01-01T00-00-00-000Z".len())).unwrap_or(name)
 }
 
-/// Runs all requirement sets against an address. What fails is in the list of expected failures, and the other way round;
+/// Runs all requirement sets against an address. What fails is in the lists of expected failures, and the other way round;
 /// where none are expected, as much passes as at the reference server.
-pub(crate) fn check(packages: &Packages, what: &str, address: &str, list: &'static str) {
+pub(crate) fn check(packages: &Packages, what: &str, address: &str, lists: &[&'static str]) {
     for (requirements, reference) in REFERENCE {
-        let expected = expected_failures(list, requirements);
+        let expected = lists.iter().flat_map(|list| expected_failures(list, requirements)).collect();
         let (passed, failed) = run(packages, requirements, address, &expected);
         println!("figure: {requirements} through {what}: {passed} passed, {} failed", failed.len());
         let found: BTreeSet<&str> = failed.iter().map(|failed| scenario(failed)).collect();

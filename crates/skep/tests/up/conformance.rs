@@ -6,7 +6,7 @@ use super::machine::{LIMIT, Machine};
 use super::mcp::until_served;
 use super::npm::Packages;
 use super::servers::serve;
-use super::suite::{SHARED_PROCESS, check};
+use super::suite::{IN_A_POD, SHARED_PROCESS, check};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_public_suite_does_not_notice_the_proxies_of_the_operator() {
@@ -20,7 +20,7 @@ async fn the_public_suite_does_not_notice_the_proxies_of_the_operator() {
         until_served(LIMIT, address, || machine.said()).await;
     }
     std::thread::scope(|scope| {
-        scope.spawn(|| check(&packages, "the operator's proxy", &streamable, ""));
-        scope.spawn(|| check(&packages, "the operator's bridge", &lines, SHARED_PROCESS));
+        scope.spawn(|| check(&packages, "the operator's proxy", &streamable, &[]));
+        scope.spawn(|| check(&packages, "the operator's bridge", &lines, &[SHARED_PROCESS, IN_A_POD]));
     });
 }

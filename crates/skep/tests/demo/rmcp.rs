@@ -1,0 +1,72 @@
+//! rmcp, the Rust SDK: as a client of every revision before servers of every revision, and as a server before all clients.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+
+use skep_conformance::skip::skip;
+use skep_proxy::transparent::Dialect;
+
+use crate::once;
+use crate::peers::try_process;
+use crate::process::Server;
+use crate::proxied::Proxied;
+use crate::revisions::REVISIONS;
+use crate::sdk_client::{expected_of, printed};
+
+/// All that the peer is made of. Another text is another peer.
+const SOURCE: [&str; 5] = [
+    include_str!("../rmcp_peer/Cargo.toml"),
+    include_str!("../rmcp_peer/Cargo.lock"),
+    include_str!("../rmcp_peer/src/main.rs"),
+    include_str!("../rmcp_peer/src/client.rs"),
+    include_str!("../rmcp_peer/src/server.rs"),
+];
+
+/// The peer, or nothing when this machine cannot have it; then the test is recorded as skipped.
+fn peer(test: &str) -> Option<PathBuf> {
+    static INSTALLED: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    match INSTALLED.get_or_init(install) {
+        Ok(folder) => Some(folder.join("bin/rmcp-peer")),
+        Err(reason) => {
+            skip(test, reason);
+            None
+        }
+    }
+}
+
+/// Builds it, once for this machine.
+fn install() -> Result<PathBuf, String> {
+    let mut hasher = DefaultHasher::new();
+    SOURCE.hash(&mut hasher);
+    let target = tempfile::tempdir().unwrap();
+    once::install("cargo", &format!("rmcp-peer-{:x}", hasher.finish()), |folder| {
+        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        cargo.args(["install", "--quiet", "--locked", "--debug", "--no-track", "--path"]);
+        cargo.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/rmcp_peer")).arg("--root").arg(folder);
+        cargo.arg("--target-dir").arg(target.path());
+        cargo
+    })
+}
+
+#[test]
+fn rmcp_of_every_revision_before_servers_of_every_revision() {
+    let Some(peer) = peer("rmcp_of_every_revision_before_servers_of_every_revision") else { return };
+    for server in REVISIONS {
+        let process = Server::of_revision("streamable-http", server);
+        let proxied = Proxied::transparent(Dialect::Streamable, &process, false);
+        for client in REVISIONS {
+            let (oldest, folder) = (client.min(server), tempfile::tempdir().unwrap());
+            let mut command = Command::new(&peer);
+            command.args(["client", &proxied.address, client, oldest]).arg(folder.path().join("socket"));
+            assert_eq!(printed(command), expected_of(oldest), "a client of {client}, a server of {server}");
+        }
+    }
+}
+
+#[test]
+fn servers_of_rmcp_before_all_clients() {
+    let Some(peer) = peer("servers_of_rmcp_before_all_clients") else { return };
+    try_process(Command::new(peer).arg("server"), |client| client);
+}
