@@ -5,6 +5,9 @@ use std::sync::Arc;
 use super::key::Key;
 use super::record::{Content, Record};
 
+/// The most that an object may take, as etcd has it by default.
+pub const OBJECT_BYTES: usize = 3 * 1024 * 1024 / 2;
+
 /// A change of one object. Those of existing objects name the revision they were made from.
 #[derive(Debug, Clone)]
 pub enum Change {
@@ -46,6 +49,8 @@ pub enum CommitError {
     NotFound,
     #[error("the object has changed: its revision is {current}")]
     Conflict { current: u64 },
+    #[error("the object takes {bytes} bytes, more than the {OBJECT_BYTES} that one may take")]
+    TooLarge { bytes: usize },
     /// The change may or may not be there when the store is opened again. No later change is accepted until then.
     #[error("cannot write to the data folder: {cause}; make room or repair the disk, then start again")]
     Storage { cause: Arc<str> },

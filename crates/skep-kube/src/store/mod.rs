@@ -33,7 +33,7 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use tokio::sync::{mpsc, oneshot, watch as published};
 
-pub use self::change::{Change, CommitError, Committed};
+pub use self::change::{Change, CommitError, Committed, OBJECT_BYTES};
 pub use self::disk::{Durability, FORMAT_VERSION, OpenError};
 pub use self::event::{Changed, Event};
 pub use self::follower::{Follower, News};
@@ -95,6 +95,10 @@ impl Store {
     /// Makes a change. When this returns it is durable and visible. A caller that does not wait for the answer may
     /// still have made the change.
     pub async fn commit(&self, change: Change) -> Result<Committed, CommitError> {
+        let bytes = change.size();
+        if bytes > OBJECT_BYTES {
+            return Err(CommitError::TooLarge { bytes });
+        }
         let (answer, outcome) = oneshot::channel();
         self.requests.send(Request::Commit { change, answer }).await.map_err(|_| CommitError::Closed)?;
         outcome.await.unwrap_or(Err(CommitError::Closed))

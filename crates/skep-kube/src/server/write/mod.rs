@@ -34,7 +34,7 @@ pub use patch::patch;
 pub use scale::{get as get_scale, patch as patch_scale, update as update_scale};
 pub use update::update;
 
-use crate::status::ApiError;
+use crate::status::{ApiError, Reason};
 use crate::store::CommitError;
 
 use self::attempts::Attempts;
@@ -47,6 +47,8 @@ fn refused(exchange: &Exchange, name: &str, error: &CommitError) -> ApiError {
         CommitError::AlreadyExists => ApiError::already_exists(&resource, name),
         CommitError::NotFound => ApiError::not_found(&resource, name),
         CommitError::Conflict { .. } => ApiError::modified(&resource, name),
+        // As a real server passes on what etcd says.
+        CommitError::TooLarge { .. } => ApiError::new(Reason::Unknown, "etcdserver: request is too large"),
         CommitError::Storage { .. } | CommitError::Closed => ApiError::internal(&error.to_string()),
     }
 }

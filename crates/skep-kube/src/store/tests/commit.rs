@@ -56,6 +56,22 @@ async fn changes_whose_condition_does_not_hold_are_refused_and_take_no_revision(
 }
 
 #[tokio::test]
+async fn an_object_that_takes_too_much_is_refused_however_it_comes() {
+    let store = memory();
+    let (web, other) = (pod("default", "web"), pod("default", "other"));
+    create(&store, &web, "a").await;
+    let text = |bytes: usize| Content { object: "x".repeat(bytes).as_str().into(), labels: Labels::default() };
+    let (most, error) = (text(OBJECT_BYTES), CommitError::TooLarge { bytes: OBJECT_BYTES + 1 });
+    let create = |content| Change::Create { key: other.clone(), content };
+    let update = |content| Change::Update { key: web.clone(), expected: 2, content };
+    assert_eq!(store.commit(create(text(OBJECT_BYTES + 1))).await.unwrap_err(), error);
+    assert_eq!(store.commit(update(text(OBJECT_BYTES + 1))).await.unwrap_err(), error);
+    assert_eq!(store.revision(), 2);
+    assert_eq!(store.commit(update(most.clone())).await.unwrap().revision, 3);
+    assert_eq!(store.commit(create(most)).await.unwrap().revision, 4);
+}
+
+#[tokio::test]
 async fn an_object_that_is_created_again_is_another_one() {
     let store = memory();
     let web = pod("default", "web");
