@@ -3,6 +3,7 @@
 //! A schema is read once ([`Schema::read`]) and then asked by everything that looks into objects: pruning, defaulting,
 //! validation, the patches that merge lists, and server-side apply.
 
+mod counterparts;
 mod defaults;
 mod duration;
 mod metadata;

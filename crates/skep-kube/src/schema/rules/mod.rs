@@ -24,7 +24,8 @@ use serde_json::Value;
 
 use budget::{Budget, Overdrawn};
 
-use super::validate::{NO_FIELD, counterpart};
+use super::counterparts::Counterparts;
+use super::validate::NO_FIELD;
 use super::{Rule, Schema, path};
 use crate::status::{FieldError, Problem};
 
@@ -185,9 +186,9 @@ impl Evaluation<'_> {
             }
             Value::Array(items) => {
                 if let (Some(node), Some(item_schema)) = (&node.items, &schema.items) {
+                    let counterparts = Counterparts::of(schema, old);
                     for (index, item) in items.iter().enumerate() {
-                        let old = old.and_then(|old| counterpart(schema, item, old));
-                        self.node(node, item_schema, item, old, false, &path::item(at, index));
+                        self.node(node, item_schema, item, counterparts.find(item), false, &path::item(at, index));
                     }
                 }
             }

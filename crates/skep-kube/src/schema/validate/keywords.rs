@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value};
 
+use super::super::counterparts::Counterparts;
 use super::super::pattern::Patterns;
-use super::super::{ListType, Schema, path};
+use super::super::{Schema, path};
 use super::{branches, scalars};
 use crate::status::FieldError;
 
@@ -81,9 +82,9 @@ impl Walk<'_> {
     fn items(&self, schema: &Schema, items: &[Value], old: Option<&Value>, at: &str) -> Outcome {
         let mut outcome = Outcome { weight: 1, ..Outcome::default() };
         if let Some(item_schema) = &schema.items {
+            let counterparts = Counterparts::of(schema, old);
             for (index, item) in items.iter().enumerate() {
-                let old = old.and_then(|old| counterpart(schema, item, old));
-                outcome.merge(self.value(item_schema, item, old, &path::item(at, index)));
+                outcome.merge(self.value(item_schema, item, counterparts.find(item), &path::item(at, index)));
             }
         }
         let count = items.len() as u64;
@@ -123,18 +124,4 @@ impl Walk<'_> {
         }
         outcome
     }
-}
-
-/// The item of an old list that an item of the new one continues. Only the items of maps can be told apart.
-pub(crate) fn counterpart<'a>(schema: &Schema, item: &Value, old: &'a Value) -> Option<&'a Value> {
-    let ListType::Map(keys) = &schema.list_type else {
-        return None;
-    };
-    let item = item.as_object()?;
-    let key = |value: &Value, name: &String| value.get(name).cloned().unwrap_or(Value::Null);
-    let wanted: Vec<Option<&Value>> = keys.iter().map(|name| item.get(name)).collect();
-    old.as_array()?.iter().find(|old| {
-        old.is_object()
-            && keys.iter().zip(&wanted).all(|(name, wanted)| key(old, name) == wanted.cloned().unwrap_or(Value::Null))
-    })
 }

@@ -15,7 +15,6 @@ pub use scale::Scale;
 
 pub(super) use embedded::{kind_problem, label_problem};
 pub(super) use format::is_known as format_is_known;
-pub(super) use keywords::counterpart;
 
 use serde_json::Value;
 
