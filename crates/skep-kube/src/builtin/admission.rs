@@ -84,7 +84,7 @@ fn token_volume(name: &str) -> Value {
     })
 }
 
-/// Lets a new pod stay a while on a node that fails.
+/// Lets a pod stay a while on a node that fails.
 pub fn admit_pod(pod: &mut Value) {
     let Some(spec) = pod.get_mut("spec").filter(|spec| spec.is_object()) else { return };
     for key in ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"] {

@@ -1,5 +1,7 @@
 //! What may not change once an object is there.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::super::Builtin;
@@ -205,6 +207,7 @@ fn pod(root: &At<'_>, old: &Value) -> Vec<FieldError> {
         }
     }
     errors.extend(deadline(&spec, before));
+    errors.extend(tolerations(&spec, before));
     for name in ["activeDeadlineSeconds", "tolerations"] {
         put(&mut allowed, before, name);
     }
@@ -231,6 +234,18 @@ fn deadline(spec: &At<'_>, before: &Value) -> Option<FieldError> {
         Some(new) if new > old => Some(place.invalid(&format!("must be less than or equal to previous value {old}"))),
         Some(_) => None,
     }
+}
+
+/// What a pod tolerates it goes on to tolerate, if for another time.
+fn tolerations(spec: &At<'_>, before: &Value) -> Option<FieldError> {
+    let of = |spec: &Value| -> BTreeSet<String> {
+        let items = spec["tolerations"].as_array().into_iter().flatten();
+        items.map(|toleration| without(toleration, &["tolerationSeconds"]).to_string()).collect()
+    };
+    (!of(before).is_subset(&of(spec.value))).then(|| {
+        let detail = "existing toleration can not be modified except its tolerationSeconds";
+        spec.member("tolerations").forbidden(detail)
+    })
 }
 
 fn put(object: &mut Value, old: &Value, name: &str) {

@@ -50,6 +50,9 @@ pub(super) fn finish(
             Vec::new()
         }
         (Some(old), _) => {
+            if kind.kind == "Pod" {
+                builtin::admit_pod(new);
+            }
             builtin::prepare_update(kind, new, old);
             let errors = builtin::validate_update(kind, new, old);
             allocated(state, kind, new, Some(old), errors, &mut promise)
