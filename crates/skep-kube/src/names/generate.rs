@@ -11,9 +11,13 @@ pub fn generate_name(base: &str) -> String {
     suffixed(base, uuid::Uuid::new_v4().as_u128())
 }
 
+/// What there is room for before the suffix.
+fn cut(base: &str) -> &str {
+    &base[..base.floor_char_boundary(BASE_LIMIT)]
+}
+
 fn suffixed(base: &str, randomness: u128) -> String {
-    let cut = (0..=BASE_LIMIT.min(base.len())).rev().find(|at| base.is_char_boundary(*at)).unwrap_or_default();
-    let mut name = base[..cut].to_owned();
+    let mut name = cut(base).to_owned();
     // The low 62 bits of a random UUID are random; five digits to base 27 need 24 of them.
     let mut rest = randomness & u128::from(u64::MAX >> 2);
     for _ in 0..SUFFIX_LENGTH {
@@ -22,6 +26,15 @@ fn suffixed(base: &str, randomness: u128) -> String {
         rest /= 27;
     }
     name
+}
+
+/// The name that an object was asked to have: its own, or no more than the base when the server has made it.
+pub fn asked_name<'a>(name: &'a str, base: &'a str) -> &'a str {
+    let suffix = name.strip_prefix(cut(base)).unwrap_or_default();
+    let is_made = !base.is_empty()
+        && u32::try_from(suffix.len()) == Ok(SUFFIX_LENGTH)
+        && suffix.bytes().all(|byte| ALPHABET.contains(&byte));
+    if is_made { base } else { name }
 }
 
 #[cfg(test)]
@@ -34,6 +47,19 @@ mod tests {
         assert_eq!(suffixed("web-", 26 + 27 * 25), "web-98bbb");
         // 57 letters and a two-byte one: the cut must not fall inside it.
         assert_eq!(suffixed(&format!("{}é", "x".repeat(57)), 0), format!("{}bbbbb", "x".repeat(57)));
+    }
+
+    #[test]
+    fn what_was_asked_for_is_told_from_what_was_made() {
+        for (name, base, asked) in [
+            (generate_name("a-"), "a-", "a-"),
+            (generate_name(&"x".repeat(70)), &*"x".repeat(70), &*"x".repeat(70)),
+            ("db-0".to_owned(), "db-", "db-0"),
+            ("db-10301".to_owned(), "db-", "db-10301"),
+            ("other".to_owned(), "", "other"),
+        ] {
+            assert_eq!(asked_name(&name, base), asked);
+        }
     }
 
     #[test]

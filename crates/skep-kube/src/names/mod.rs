@@ -15,7 +15,7 @@ mod tests;
 
 pub use address::{ADDRESS_FORM, RANGE_FORM, address, address_range, reachable_address};
 pub use dns::{dns1035_label, dns1123_label, dns1123_search, dns1123_subdomain, wildcard_subdomain};
-pub use generate::generate_name;
+pub use generate::{asked_name, generate_name};
 pub use metadata::{
     ANNOTATIONS_LIMIT, NameRule, finalizer_name, finalizer_warnings, validate_annotations, validate_finalizers,
     validate_known_finalizers, validate_labels, validate_object_name,

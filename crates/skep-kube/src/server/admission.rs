@@ -9,7 +9,7 @@ use super::State;
 use super::exchange::Exchange;
 use super::metadata;
 use crate::builtin::{self, Allocations, Builtin, Granted};
-use crate::names::generate_name;
+use crate::names::{asked_name, generate_name};
 use crate::status::{ApiError, FieldError};
 use crate::store::{Key, Selection};
 
@@ -47,6 +47,13 @@ impl Drop for Promise {
     }
 }
 
+/// The refusal of a pod that has no name yet but the one that it asks for, so that all pods of a set are refused in the
+/// same words.
+fn forbidden(exchange: &Exchange, pod: &Value, why: &str) -> ApiError {
+    let name = asked_name(metadata::name(pod), metadata::text(pod, "generateName"));
+    ApiError::forbidden(&exchange.resource.name(), name, why)
+}
+
 impl State {
     /// Adds what admission adds to a new object.
     pub(crate) fn admit(&self, exchange: &Exchange, kind: &Builtin, object: &mut Value) -> Result<(), ApiError> {
@@ -55,8 +62,7 @@ impl State {
                 let account = self.service_account(exchange, object)?;
                 let suffix = generate_name("");
                 builtin::admit_service_account(object, &account, &suffix);
-                let forbidden =
-                    |pod: &Value, why: &str| ApiError::forbidden(&exchange.resource.name(), metadata::name(pod), why);
+                let forbidden = |pod: &Value, why: &str| forbidden(exchange, pod, why);
                 builtin::admit_priority(object, &self.priorities()).map_err(|why| forbidden(object, &why))?;
                 builtin::admit_pod(object);
                 if let Some(class) = object["spec"]["runtimeClassName"].as_str().filter(|class| !class.is_empty()) {
@@ -104,7 +110,7 @@ impl State {
             None => {
                 let why =
                     format!("error looking up service account {namespace}/{name}: serviceaccount {name:?} not found");
-                Err(ApiError::forbidden(&exchange.resource.name(), metadata::name(pod), &why))
+                Err(forbidden(exchange, pod, &why))
             }
         }
     }
