@@ -7,7 +7,9 @@
 mod admission;
 mod allocate;
 mod canonical;
+mod data_source;
 mod default;
+mod dropped;
 mod event;
 mod facts;
 mod fit;

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use super::data_source::settle_data_source;
+use super::dropped::drop_unkept;
 use super::{Builtin, Quantity};
 use crate::schema::structural::stored_versions;
 
@@ -32,6 +34,10 @@ impl Builtin {
 
 /// Readies a new object: clears what only the server may set. `now` is a time as Kubernetes writes it.
 pub fn prepare_create(kind: &Builtin, object: &mut Value, now: &str) {
+    drop_unkept(kind, object, None);
+    if kind.kind == "PersistentVolumeClaim" {
+        settle_data_source(object);
+    }
     let Some(members) = object.as_object_mut() else { return };
     if kind.has_status() && kind.kind != "Node" {
         let first = match kind.kind {
@@ -76,6 +82,10 @@ fn add_finalizer(place: Option<&mut Value>, name: &str) {
 
 /// Readies an object that replaces `old`: keeps the status, and counts a change of the spec.
 pub fn prepare_update(kind: &Builtin, object: &mut Value, old: &Value) {
+    drop_unkept(kind, object, Some(old));
+    if kind.kind == "PersistentVolumeClaim" && !old["spec"]["dataSourceRef"].is_null() {
+        settle_data_source(object);
+    }
     if kind.has_status() {
         keep(object, old, "status");
     }
@@ -133,6 +143,7 @@ pub fn prepare_ephemeral_update(kind: &Builtin, object: &mut Value, old: &Value)
 
 /// Readies a status update: everything that is not status stays as it was.
 pub fn prepare_status_update(kind: &Builtin, object: &mut Value, old: &Value) {
+    drop_unkept(kind, object, Some(old));
     keep(object, old, "spec");
     if let Some(metadata) = object.get_mut("metadata") {
         match kind.kind {

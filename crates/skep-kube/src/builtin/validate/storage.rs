@@ -43,6 +43,26 @@ pub(super) fn claim(spec: &At<'_>) -> Vec<FieldError> {
         Some(size) => errors.extend(positive(resources.key("storage"), storage, size)),
     }
     errors.extend(class_and_mode(spec));
+    for name in ["dataSource", "dataSourceRef"] {
+        errors.extend(data_source(&spec.member(name)));
+    }
+    errors
+}
+
+fn data_source(source: &At<'_>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if !source.is_set() {
+        return errors;
+    }
+    for name in ["name", "kind"] {
+        if source.text(name).is_empty() {
+            errors.push(source.member(name).required(""));
+        }
+    }
+    let (group, kind) = (source.text("apiGroup"), source.text("kind"));
+    if group.is_empty() && kind != "PersistentVolumeClaim" {
+        errors.push(source.invalid_as(kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup"));
+    }
     errors
 }
 

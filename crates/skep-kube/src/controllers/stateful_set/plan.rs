@@ -8,7 +8,6 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::jiff::Timestamp;
 
 use super::super::pods;
-use super::super::quota::{Rounding, resolve};
 use super::identity::{new_pod, ordinal, repaired, revision_of, wanted_ordinals};
 use super::revisions::Revisions;
 
@@ -122,39 +121,23 @@ impl<'a> Set<'a> {
         true
     }
 
-    /// Pods with another template than the new one go, the highest ordinal first, as many as may be missing.
+    /// Pods with another template than the new one go, the highest ordinal first, one at a time.
     fn update(&self, steps: &mut Vec<Step>) {
         if !self.is_rolling() {
             return;
         }
         let wanted = wanted_ordinals(self.observed.set);
-        let mut budget = self.max_unavailable();
         for ordinal in (self.partition()..wanted.end).rev() {
-            let Some(pod) = self.by_ordinal.get(&ordinal) else {
-                budget -= 1;
-                if budget <= 0 {
-                    return;
-                }
-                continue;
-            };
+            let Some(pod) = self.by_ordinal.get(&ordinal) else { return };
             let outdated = revision_of(pod) != Some(self.observed.revisions.update.as_str());
             if outdated && !pods::is_terminating(pod) {
                 steps.push(Step::Delete(Arc::clone(pod)));
-                budget -= 1;
-            } else if !self.is_healthy(pod) {
-                budget -= 1;
+                return;
             }
-            if budget <= 0 {
+            if !self.is_healthy(pod) {
                 return;
             }
         }
-    }
-
-    fn max_unavailable(&self) -> i32 {
-        let strategy = self.spec.update_strategy.as_ref();
-        let wanted = strategy.and_then(|strategy| strategy.rolling_update.as_ref()?.max_unavailable.as_ref());
-        let replicas = self.spec.replicas.unwrap_or(1);
-        wanted.map_or(1, |wanted| resolve(wanted, replicas, Rounding::Up)).max(1)
     }
 }
 

@@ -58,7 +58,6 @@ fn plans() {
     let parallel = || json!({"spec": {"podManagementPolicy": "Parallel"}});
     let on_delete = || json!({"spec": {"updateStrategy": {"type": "OnDelete", "rollingUpdate": null}}});
     let partition = || json!({"spec": {"updateStrategy": {"rollingUpdate": {"partition": 2}}}});
-    let two_at_once = || json!({"spec": {"updateStrategy": {"rollingUpdate": {"maxUnavailable": 2}}}});
     let start = || json!({"spec": {"ordinals": {"start": 5}}});
     let table: Vec<(i32, Value, &[&str], &[&str])> = vec![
         // One after the other.
@@ -85,7 +84,6 @@ fn plans() {
         (3, json!({}), &["0", "1", "2'!"], &[]),
         (3, json!({}), &["0", "1", "2'"], &["-1"]),
         (3, json!({}), &["0'", "1'", "2'"], &[]),
-        (3, two_at_once(), &["0", "1", "2"], &["-2", "-1"]),
         (3, on_delete(), &["0", "1", "2"], &[]),
         (3, on_delete(), &["0", "1"], &["+2'"]),
         // Below the partition everything stays as it was.
