@@ -1,7 +1,7 @@
 //! The data plane: one address in front of an MCP server, whatever it and its clients speak.
 //!
 //! ```text
-//! listener -> guard -> intake -> transport (bridge to stdio | transparent) -> MCP server
+//! listener -> guard -> middleware -> intake -> transport (bridge to stdio | transparent) -> MCP server
 //! ```
 //!
 //! A request body is read once and kept as it came; answers are passed on as they come. Nothing here knows Kubernetes.
@@ -16,6 +16,7 @@ mod health;
 mod intake;
 mod limits;
 mod listener;
+pub mod middleware;
 mod proxy;
 mod readiness;
 mod reply;
@@ -23,6 +24,7 @@ mod sessions;
 pub mod stdio;
 mod tls;
 pub mod transparent;
+mod upload;
 
 pub use body::{Body, BodyError};
 pub use forwarded::Forwarded;

@@ -3,6 +3,8 @@
 use std::io;
 use std::sync::Arc;
 
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use http::{Request, StatusCode};
 use hyper::body::Incoming;
 use tokio::net::TcpListener;
@@ -15,10 +17,13 @@ use crate::guard::Guard;
 use crate::health::{self, Health};
 use crate::limits::Limits;
 use crate::listener::{self, Peer, Service};
+use crate::middleware::Middleware;
+use crate::middleware::layer::Destination;
 use crate::readiness::Readiness;
 use crate::stdio::{Bridge, Sse, Streamable};
 use crate::tls::TlsIdentity;
 use crate::transparent::Transparent;
+use crate::upload::Upload;
 
 /// How clients reach the server.
 #[derive(Debug)]
@@ -47,6 +52,7 @@ pub struct Proxy {
     limits: Limits,
     origins: Vec<String>,
     tls: Option<TlsIdentity>,
+    middleware: Middleware,
 }
 
 impl Proxy {
@@ -68,7 +74,7 @@ impl Proxy {
     }
 
     fn new(limits: Limits, readiness: Readiness, transport: Transport) -> Self {
-        Self { transport, readiness, limits, origins: Vec::new(), tls: None }
+        Self { transport, readiness, limits, origins: Vec::new(), tls: None, middleware: Middleware::default() }
     }
 
     /// The origins of web pages that may talk to the proxy.
@@ -82,6 +88,13 @@ impl Proxy {
     #[must_use]
     pub fn with_tls(mut self, identity: TlsIdentity) -> Self {
         self.tls = Some(identity);
+        self
+    }
+
+    /// What requests pass before they reach the server.
+    #[must_use]
+    pub fn with_middleware(mut self, middleware: Middleware) -> Self {
+        self.middleware = middleware;
         self
     }
 
@@ -160,14 +173,29 @@ impl Service for Surface {
 }
 
 impl Surface {
-    /// Hands a request to the transport.
+    /// Hands a request to the chain, and behind that to the transport.
     async fn pass(&self, peer: Peer, request: Request<Incoming>) -> Answer {
-        match (&self.proxy.transport, request.uri().path()) {
-            (Transport::Streamable(streamable), "/mcp") => streamable.serve(request).await,
-            (Transport::Sse(sse), "/sse") => sse.open(peer.scheme, &request).await,
-            (Transport::Sse(sse), "/messages") => sse.post(request).await,
-            (Transport::Transparent(transparent), _) => transparent.serve(peer, request).await,
-            _ => answer::text(StatusCode::NOT_FOUND, "404 page not found"),
+        if let Transport::Transparent(transparent) = &self.proxy.transport
+            && let Err(refusal) = transparent.gate(request.method(), request.headers())
+        {
+            return refusal;
         }
+        let Proxy { middleware, limits, transport, .. } = &self.proxy;
+        middleware.chain().answer(peer, request, limits, transport).await
+    }
+}
+
+impl Destination for Transport {
+    fn answer(&self, peer: Peer, request: Request<Upload>) -> BoxFuture<'_, Answer> {
+        async move {
+            match (self, request.uri().path()) {
+                (Self::Streamable(streamable), "/mcp") => streamable.serve(request).await,
+                (Self::Sse(sse), "/sse") => sse.open(peer.scheme, &request).await,
+                (Self::Sse(sse), "/messages") => sse.post(request).await,
+                (Self::Transparent(transparent), _) => transparent.serve(peer, request).await,
+                _ => answer::text(StatusCode::NOT_FOUND, "404 page not found"),
+            }
+        }
+        .boxed()
     }
 }

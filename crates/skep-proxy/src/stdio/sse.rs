@@ -7,7 +7,6 @@ use bytes::Bytes;
 use http::header::HOST;
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, StatusCode};
-use hyper::body::Incoming;
 use skep_mcp::sse::Frame;
 use skep_mcp::{Kind, Message, Payload, Revision, method};
 
@@ -16,8 +15,8 @@ use super::clients::Client;
 use super::handshake;
 use crate::answer::{self, Answer};
 use crate::forwarded::Forwarded;
-use crate::intake;
 use crate::sessions::{self, Unavailable};
+use crate::upload::Upload;
 
 /// Where the stream is.
 pub(crate) const STREAM: &str = "/sse";
@@ -33,7 +32,7 @@ pub(crate) struct Sse {
 
 impl Sse {
     /// Opens a stream.
-    pub(crate) async fn open(&self, scheme: &str, request: &Request<Incoming>) -> Answer {
+    pub(crate) async fn open(&self, scheme: &str, request: &Request<Upload>) -> Answer {
         if request.method() != Method::GET {
             return answer::wrong_method("GET");
         }
@@ -65,7 +64,7 @@ impl Sse {
     }
 
     /// Takes a message.
-    pub(crate) async fn post(&self, request: Request<Incoming>) -> Answer {
+    pub(crate) async fn post(&self, request: Request<Upload>) -> Answer {
         if request.method() != Method::POST {
             return answer::wrong_method("POST");
         }
@@ -73,7 +72,7 @@ impl Sse {
         self.take(&parts, body).await.unwrap_or_else(|refusal| refusal)
     }
 
-    async fn take(&self, parts: &Parts, body: Incoming) -> Result<Answer, Answer> {
+    async fn take(&self, parts: &Parts, body: Upload) -> Result<Answer, Answer> {
         let bad = |text: &str| answer::text(StatusCode::BAD_REQUEST, text);
         let query = parts.uri.query().unwrap_or_default();
         let id = query.split('&').find_map(|pair| pair.strip_prefix("session_id=")).filter(|id| !id.is_empty());
@@ -83,8 +82,7 @@ impl Sse {
         // Its stream is the only way to answer it.
         let elsewhere = "SSE connection not held by this instance";
         let client = held.ok_or_else(|| answer::text(StatusCode::SERVICE_UNAVAILABLE, elsewhere))?;
-        let body = intake::body(body, self.bridge.limits()).await?;
-        let message = match Payload::read(body) {
+        let message = match body.read(self.bridge.limits()).await?.payload() {
             Ok(Payload::Single(message)) => message,
             Ok(Payload::Batch(_)) => return Err(bad("Error parsing JSON-RPC message: it is a batch")),
             Err(error) => return Err(bad(&format!("Error parsing JSON-RPC message: {error}"))),

@@ -6,7 +6,6 @@ use bytes::Bytes;
 use futures::future::join_all;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
-use hyper::body::Incoming;
 use skep_mcp::era::Era;
 use skep_mcp::fault::{Fault, INTERNAL_ERROR, INVALID_REQUEST};
 use skep_mcp::{Kind, Message, MetaKey, Payload, ReadError, header, method};
@@ -19,6 +18,7 @@ use crate::answer::{self, Answer};
 use crate::intake::{self, Accepts};
 use crate::reply::{Reply, whole};
 use crate::sessions;
+use crate::upload::Upload;
 
 /// The endpoint.
 #[derive(Debug, Clone)]
@@ -33,7 +33,7 @@ enum Named {
 
 impl Streamable {
     /// Answers a request to the endpoint.
-    pub(crate) async fn serve(&self, request: Request<Incoming>) -> Answer {
+    pub(crate) async fn serve(&self, request: Request<Upload>) -> Answer {
         let (parts, body) = request.into_parts();
         let answered = match parts.method {
             Method::POST => self.post(&parts, body).await,
@@ -47,11 +47,11 @@ impl Streamable {
         answered.unwrap_or_else(|refusal| refusal)
     }
 
-    async fn post(&self, parts: &Parts, body: Incoming) -> Result<Answer, Answer> {
+    async fn post(&self, parts: &Parts, body: Upload) -> Result<Answer, Answer> {
         intake::require_json(&parts.headers)?;
         let accepts = Accepts::read(&parts.headers)?;
-        let body = intake::body(body, self.0.limits()).await?;
-        match Payload::read(body).map_err(|error| answer::unreadable(&error))? {
+        let sent = body.read(self.0.limits()).await?;
+        match sent.payload().map_err(|error| answer::unreadable(&error))? {
             Payload::Single(message) => self.take(&parts.headers, accepts, &message).await,
             Payload::Batch(messages) => self.take_batch(&parts.headers, messages).await,
         }

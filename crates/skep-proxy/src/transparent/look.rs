@@ -14,6 +14,7 @@ use super::target::Dialect;
 use crate::answer::{self, Answer};
 use crate::intake;
 use crate::sessions::Session;
+use crate::upload::Sent;
 
 /// What is known about a request before it is sent.
 pub(super) struct Known {
@@ -28,7 +29,7 @@ pub(super) struct Known {
 
 impl Transparent {
     /// Looks at a request: whether it is a message, of which era, in which session.
-    pub(super) async fn look(&self, parts: &Parts, body: Bytes) -> Result<Known, Answer> {
+    pub(super) async fn look(&self, parts: &Parts, sent: Sent) -> Result<Known, Answer> {
         let named = intake::session(&parts.headers)?;
         let session = match named {
             Some(id) => self.sessions.get(id).await?,
@@ -36,11 +37,11 @@ impl Transparent {
         };
         let is_message = parts.method == Method::POST
             && (self.target.dialect == Dialect::Streamable || intake::require_json(&parts.headers).is_ok());
-        let mut known = Known { era: None, handshake: None, session, body: body.clone(), payload: None };
+        let mut known = Known { era: None, handshake: None, session, body: sent.text.clone(), payload: None };
         let mut id = None;
         if is_message {
             let revision = known.session.as_ref().map(|session| session.revision());
-            let payload = Payload::read(body).map_err(|error| answer::unreadable(&error))?;
+            let payload = sent.payload().map_err(|error| answer::unreadable(&error))?;
             match &payload {
                 Payload::Single(message) => {
                     known.era = Some(self.classify(message, &parts.headers, revision)?);

@@ -24,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::bridged::Bridging;
 use self::endpoint::Rewrite;
+pub(crate) use self::headers::strip as strip_headers;
 use self::look::Known;
 pub use self::monitor::Probing;
 use self::recovery::Turns;
@@ -38,6 +39,7 @@ use crate::listener::Peer;
 use crate::readiness::{Readiness, State};
 use crate::sessions::{Kind, Session, SessionStore, Sessions, Unavailable};
 use crate::tls::TlsError;
+use crate::upload::Upload;
 
 /// The server that a session is at.
 const BACKEND_URL: &str = "backend_url";
@@ -186,22 +188,27 @@ impl Transparent {
         }
     }
 
+    /// Refuses a verb that has no meaning without sessions.
+    pub(crate) fn gate(&self, method: &Method, headers: &HeaderMap) -> Result<(), Answer> {
+        let is_read = matches!(*method, Method::GET | Method::HEAD | Method::DELETE);
+        if is_read && (self.is_stateless || intake::is_modern(headers)) {
+            return Err(answer::wrong_method("POST, OPTIONS"));
+        }
+        Ok(())
+    }
+
     /// Answers a request.
-    pub(crate) async fn serve(&self, peer: Peer, request: Request<Incoming>) -> Answer {
+    pub(crate) async fn serve(&self, peer: Peer, request: Request<Upload>) -> Answer {
         let (parts, body) = request.into_parts();
         self.pass(peer, parts, body).await.unwrap_or_else(|refusal| refusal)
     }
 
-    async fn pass(&self, peer: Peer, parts: Parts, body: Incoming) -> Result<Answer, Answer> {
-        let is_read = matches!(parts.method, Method::GET | Method::HEAD | Method::DELETE);
-        if is_read && (self.is_stateless || intake::is_modern(&parts.headers)) {
-            return Err(answer::wrong_method("POST, OPTIONS"));
-        }
+    async fn pass(&self, peer: Peer, parts: Parts, body: Upload) -> Result<Answer, Answer> {
         if let Some(reason) = self.readiness.reason() {
             return Err(answer::not_ready(&reason));
         }
-        let body = intake::body(body, &self.limits).await?;
-        let mut known = self.look(&parts, body).await?;
+        let sent = body.read(&self.limits).await?;
+        let mut known = self.look(&parts, sent).await?;
         if let Some(answer) = self.bridge(peer, &parts, &mut known).await? {
             return Ok(answer);
         }

@@ -7,6 +7,7 @@ mod cors;
 mod eras;
 mod hostile;
 mod http;
+mod middleware;
 mod redis;
 mod tls;
 mod transparent;

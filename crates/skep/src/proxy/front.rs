@@ -8,10 +8,11 @@ use skep_api::config::run_config::{MiddlewareType, ProxyMode, RunConfig, Scaling
 use skep_api::duration;
 use skep_api::names::env::runner;
 use skep_node::container::POD_ADDRESS_VARIABLE;
+use skep_proxy::middleware::Middleware;
 use skep_proxy::transparent::{Dialect, Probing};
 use skep_proxy::{Forwarded, Limits, Redis, RedisSettings, SessionStore, TlsIdentity};
 
-use super::Variables;
+use super::{Variables, chain};
 use crate::hint::Hinted;
 
 /// Where a document that says nothing about it listens.
@@ -34,6 +35,8 @@ pub(crate) struct Front {
     pub(crate) probing: Probing,
     /// Whether servers of somebody else are asked if they are alive, too.
     pub(crate) probes_remote: bool,
+    /// What requests pass before they reach the server.
+    pub(crate) middleware: Middleware,
 }
 
 impl Front {
@@ -51,6 +54,7 @@ impl Front {
             is_stateless: false,
             probing: Probing::default(),
             probes_remote: false,
+            middleware: Middleware::default(),
         }
     }
 
@@ -92,6 +96,7 @@ impl Front {
                 _ => {}
             }
         }
+        front.middleware = Middleware::new(chain::build(config, variables)?);
         front.read(variables);
         Ok(front)
     }

@@ -1,5 +1,6 @@
 //! What `skep proxy run` is made of: the document that says what to do, and the proxy that does it.
 
+mod chain;
 mod document;
 mod environment;
 mod front;

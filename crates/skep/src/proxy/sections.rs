@@ -27,14 +27,11 @@ fn unserved(config: &RunConfig) -> Vec<String> {
         ("rate_limit_config (rate limits)", config.rate_limit_config.is_some()),
         ("validating_webhooks (webhooks)", !config.validating_webhooks.is_empty()),
         ("mutating_webhooks (webhooks)", !config.mutating_webhooks.is_empty()),
-        ("tools_filter (hidden tools)", !config.tools_filter.is_empty()),
-        ("tools_override (renamed tools)", !config.tools_override.is_empty()),
         ("embedded_auth_server_config (auth server)", config.embedded_auth_server_config.is_some()),
         ("remote_auth_config (credentials for the server)", config.remote_auth_config.is_some()),
         ("token_exchange_config (credentials for the server)", config.token_exchange_config.is_some()),
         ("upstream_swap_config (credentials for the server)", config.upstream_swap_config.is_some()),
         ("aws_sts_config (credentials for the server)", config.aws_sts_config.is_some()),
-        ("header_forward (headers for the server)", config.header_forward.is_some()),
     ];
     let named = sections.into_iter().filter(|(_, is_asked)| *is_asked).map(|(section, _)| section.to_owned());
     let steps = [
@@ -52,8 +49,12 @@ fn is_served(step: &MiddlewareConfig) -> bool {
     match step.type_ {
         MiddlewareType::BodyLimit
         | MiddlewareType::Origin
+        | MiddlewareType::StripAuth
+        | MiddlewareType::ToolFilter
+        | MiddlewareType::ToolCallFilter
         | MiddlewareType::McpParser
         | MiddlewareType::UsageMetrics
+        | MiddlewareType::HeaderForward
         | MiddlewareType::Recovery => true,
         // Without OIDC every caller is the local user.
         MiddlewareType::Auth => step.read_parameters::<AuthParameters>().is_ok_and(|auth| auth.oidc_config.is_none()),
@@ -66,7 +67,7 @@ mod tests {
     use super::*;
 
     /// Documents that ask for one thing each, and what is said about it.
-    const ASKING: [(&str, &str); 20] = [
+    const ASKING: [(&str, &str); 17] = [
         (r#""oidc_config": {}"#, "oidc_config"),
         (r#""authz_config": {"version": "1.0", "type": "cedarv1"}"#, "authz_config"),
         (r#""audit_config": {}"#, "audit_config"),
@@ -74,14 +75,11 @@ mod tests {
         (r#""rate_limit_config": {}"#, "rate_limit_config"),
         (r#""validating_webhooks": [{"name": "w"}]"#, "validating_webhooks"),
         (r#""mutating_webhooks": [{"name": "w"}]"#, "mutating_webhooks"),
-        (r#""tools_filter": ["a"]"#, "tools_filter"),
-        (r#""tools_override": {"a": {"name": "b"}}"#, "tools_override"),
         (r#""embedded_auth_server_config": {}"#, "embedded_auth_server_config"),
         (r#""remote_auth_config": {}"#, "remote_auth_config"),
         (r#""token_exchange_config": {}"#, "token_exchange_config"),
         (r#""upstream_swap_config": {}"#, "upstream_swap_config"),
         (r#""aws_sts_config": {}"#, "aws_sts_config"),
-        (r#""header_forward": {}"#, "header_forward"),
         (r#""middleware_configs": [{"type": "authorization", "parameters": {}}]"#, "middleware_configs: authorization"),
         (r#""middleware_configs": [{"type": "auth", "parameters": {"oidc_config": {}}}]"#, "middleware_configs: auth"),
         (r#""middleware_configs": [{"type": "auth", "parameters": 7}]"#, "middleware_configs: auth"),

@@ -79,7 +79,7 @@ impl Served {
 
 /// A proxy as its clients are to see it.
 fn facing(proxy: Proxy, front: &Front) -> Proxy {
-    let proxy = proxy.with_origins(front.origins.clone());
+    let proxy = proxy.with_origins(front.origins.clone()).with_middleware(front.middleware.clone());
     match &front.tls {
         Some(identity) => proxy.with_tls(identity.clone()),
         None => proxy,

@@ -15,7 +15,7 @@ use skep_api::config::run_config::{
 ///
 /// There is no step that counts usage: Skep sends no numbers to anybody, and a proxy of another make that reads this
 /// chain does not either.
-pub(super) fn chain(config: &RunConfig) -> Result<Vec<MiddlewareConfig>, String> {
+pub fn chain(config: &RunConfig) -> Result<Vec<MiddlewareConfig>, String> {
     check(config)?;
     let mut chain = Chain::default();
     chain.add(

@@ -30,6 +30,7 @@ use skep_api::config::run_config::{AuditConfig, EmbeddedAuthServerConfig, RunCon
 pub use self::authz::check_policies;
 pub use self::config_map::{checksum, config_map, inline_authz};
 pub use self::error::{AuthServerReference, BuildError};
+pub use self::middleware::chain;
 pub use self::secrets::{Need, NeededSecret, needed_secrets};
 use super::{Inputs, Target};
 

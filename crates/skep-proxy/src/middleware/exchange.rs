@@ -1,0 +1,138 @@
+//! A request on its way through the chain, and what is found out about it there.
+
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use http::Request;
+use http::request::Parts;
+use parking_lot::Mutex;
+use skep_mcp::{Id, Message, Payload};
+
+use super::identity::Identity;
+use crate::answer::{self, Answer};
+use crate::limits::Limits;
+use crate::listener::Peer;
+use crate::upload::{Sent, Upload};
+
+/// A request, with a body that is read at most once and looked into at most once for each change.
+#[derive(Debug)]
+pub(crate) struct Exchange<'a> {
+    pub(crate) peer: Peer,
+    pub(crate) parts: Parts,
+    upload: Upload,
+    limits: &'a Limits,
+    notes: Arc<Notes>,
+}
+
+/// What layers have found out about a request, for those around them to see when it is answered.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    identity: OnceLock<Arc<Identity>>,
+    /// The last version of the message, if it is one.
+    message: Mutex<Option<Message>>,
+}
+
+impl Notes {
+    /// Who calls, once that is known.
+    pub(crate) fn identity(&self) -> Option<&Arc<Identity>> {
+        self.identity.get()
+    }
+
+    /// Says who calls. It is said once and never changed.
+    pub(crate) fn identify(&self, identity: Arc<Identity>) {
+        let _ = self.identity.set(identity);
+    }
+}
+
+impl<'a> Exchange<'a> {
+    pub(crate) fn new(peer: Peer, request: Request<Upload>, limits: &'a Limits) -> Self {
+        let (parts, upload) = request.into_parts();
+        Self { peer, parts, upload, limits, notes: Arc::default() }
+    }
+
+    /// What is known about it. Whoever keeps it sees what those behind find out.
+    pub(crate) fn notes(&self) -> &Arc<Notes> {
+        &self.notes
+    }
+
+    pub(crate) fn limits(&self) -> &'a Limits {
+        self.limits
+    }
+
+    /// The message or the messages in the body, none when there is no body. A body that is something else is refused,
+    /// and so is a batch with a member that is none: whoever reads it after us might see another thing in it.
+    pub(crate) async fn payload(&mut self) -> Result<Option<&Payload>, Answer> {
+        let sent = self.read().await?;
+        if sent.payload.is_none() && !sent.text.is_empty() {
+            let payload = Payload::read(sent.text.clone()).map_err(|error| answer::unreadable(&error))?;
+            self.publish(payload)?;
+        }
+        Ok(self.known())
+    }
+
+    /// The message or the messages in the body, as far as somebody has looked.
+    pub(crate) fn known(&self) -> Option<&Payload> {
+        match &self.upload {
+            Upload::Coming(_) => None,
+            Upload::Read(sent) => sent.payload.as_ref(),
+        }
+    }
+
+    /// The id to refuse the request with, as far as somebody has looked.
+    pub(crate) fn id(&self) -> Option<Id> {
+        match self.known() {
+            Some(Payload::Single(message)) => message.owned_id(),
+            Some(Payload::Batch(_)) | None => None,
+        }
+    }
+
+    /// Puts another body into its place, for everybody who comes after.
+    pub(crate) fn replace(&mut self, text: Bytes) -> Result<(), Answer> {
+        let payload = Payload::read(text.clone()).map_err(|error| answer::unreadable(&error))?;
+        self.upload = Upload::Read(Sent { text, payload: None });
+        self.publish(payload)
+    }
+
+    /// The body, whatever it is.
+    async fn read(&mut self) -> Result<&mut Sent, Answer> {
+        let upload = std::mem::replace(&mut self.upload, Upload::Read(Sent::default()));
+        self.upload = Upload::Read(upload.read(self.limits).await?);
+        match &mut self.upload {
+            Upload::Read(sent) => Ok(sent),
+            // It was put there a line above.
+            Upload::Coming(_) => Err(answer::empty(http::StatusCode::INTERNAL_SERVER_ERROR)),
+        }
+    }
+
+    fn publish(&mut self, payload: Payload) -> Result<(), Answer> {
+        let message = match &payload {
+            Payload::Single(message) => Some(message.clone()),
+            Payload::Batch(messages) => match messages.iter().find_map(|message| message.as_ref().err()) {
+                Some(error) => return Err(answer::unreadable(error)),
+                None => None,
+            },
+        };
+        *self.notes.message.lock() = message;
+        if let Upload::Read(sent) = &mut self.upload {
+            sent.payload = Some(payload);
+        }
+        Ok(())
+    }
+
+    /// The request as a transport takes it. Whoever called it is known there, too.
+    pub(super) fn into_request(mut self) -> (Peer, Request<Upload>) {
+        if let Some(identity) = self.notes.identity() {
+            self.parts.extensions.insert(Arc::clone(identity));
+        }
+        (self.peer, Request::from_parts(self.parts, self.upload))
+    }
+}
+
+/// The messages of a payload, one by one.
+pub(crate) fn messages(payload: &Payload) -> impl Iterator<Item = &Message> {
+    let (single, batch) = match payload {
+        Payload::Single(message) => (Some(message), None),
+        Payload::Batch(messages) => (None, Some(messages)),
+    };
+    single.into_iter().chain(batch.into_iter().flatten().flatten())
+}

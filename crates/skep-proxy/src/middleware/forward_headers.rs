@@ -1,0 +1,116 @@
+//! Headers that the server gets from us, whatever the client says.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use futures::future::BoxFuture;
+use http::header::AUTHORIZATION;
+use http::{HeaderName, HeaderValue};
+
+use super::exchange::Exchange;
+use super::layer::{Layer, Next};
+use crate::answer::Answer;
+use crate::transparent::strip_headers;
+
+/// Headers that say how a message travels, or where it comes from. They are not for anybody to set.
+const OURS: [&str; 16] = [
+    "host",
+    "connection",
+    "keep-alive",
+    "te",
+    "trailer",
+    "upgrade",
+    "http2-settings",
+    "proxy-authorization",
+    "proxy-authenticate",
+    "proxy-connection",
+    "transfer-encoding",
+    "content-length",
+    "forwarded",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+];
+const REAL_ADDRESS: &str = "x-real-ip";
+
+/// Why a header cannot be set. What its value was is not repeated.
+#[derive(Debug, thiserror::Error)]
+pub enum ForwardError {
+    /// It belongs to the proxy.
+    #[error("the header {0} cannot be set: it says how a message travels, which the proxy decides")]
+    Reserved(String),
+    /// Its name is none.
+    #[error("{0:?} is no name of a header")]
+    Name(String),
+    /// Its value has characters that a header cannot hold.
+    #[error("the value of the header {0} has characters that a header cannot hold")]
+    Value(String),
+}
+
+/// The headers.
+#[derive(Clone)]
+pub struct ForwardHeaders(Vec<(HeaderName, HeaderValue)>);
+
+/// Values are secrets.
+impl fmt::Debug for ForwardHeaders {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_set().entries(self.0.iter().map(|(name, _)| name)).finish()
+    }
+}
+
+impl ForwardHeaders {
+    /// Headers by their names.
+    pub fn new(headers: &BTreeMap<String, String>) -> Result<Self, ForwardError> {
+        let read = |(name, value): (&String, &String)| {
+            let known = name.to_ascii_lowercase();
+            if OURS.contains(&known.as_str()) || known == REAL_ADDRESS {
+                return Err(ForwardError::Reserved(name.clone()));
+            }
+            let header: HeaderName = known.parse().map_err(|_| ForwardError::Name(name.clone()))?;
+            if header == AUTHORIZATION {
+                tracing::warn!("the server gets a fixed Authorization header instead of the client's own");
+            }
+            let mut value = HeaderValue::from_str(value).map_err(|_| ForwardError::Value(name.clone()))?;
+            value.set_sensitive(true);
+            Ok((header, value))
+        };
+        headers.iter().map(read).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl Layer for ForwardHeaders {
+    fn pass<'a>(&'a self, mut exchange: Exchange<'a>, next: Next<'a>) -> BoxFuture<'a, Answer> {
+        let headers = &mut exchange.parts.headers;
+        // A client could call one of these a matter between neighbours, and have it removed later on.
+        strip_headers(headers);
+        for (name, value) in &self.0 {
+            headers.insert(name, value.clone());
+        }
+        next.pass(exchange)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(name: &str, value: &str) -> Result<ForwardHeaders, String> {
+        let headers = [(name.to_owned(), value.to_owned())].into();
+        ForwardHeaders::new(&headers).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_the_proxy_decides_cannot_be_set() {
+        for name in OURS.into_iter().chain(["Host", "X-Real-IP", "HTTP2-Settings", "a b", ""]) {
+            let told = headers(name, "v").unwrap_err();
+            assert!(told.contains(name), "{told}");
+        }
+        assert!(headers("Authorization", "Bearer t").is_ok());
+    }
+
+    #[test]
+    fn trap_58_values_are_not_told() {
+        assert!(!format!("{:?}", headers("X-Key", "hunter2").unwrap()).contains("hunter2"));
+        assert!(!headers("X-Key", "hunter2\n").unwrap_err().contains("hunter2"));
+    }
+}

@@ -1,0 +1,106 @@
+//! Who calls.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use super::delegation::Delegation;
+
+/// Somebody who calls. It is complete before anybody sees it, and never changed after.
+#[derive(Clone, Default)]
+pub struct Identity {
+    /// What it is known by.
+    pub subject: String,
+    /// What is kept for it is kept under this; empty when nothing is.
+    pub platform_user_id: String,
+    pub name: String,
+    pub email: String,
+    /// What its issuer says about it. What belongs to the proxy alone is not in here.
+    pub claims: Map<String, Value>,
+    /// On whose behalf it calls.
+    pub delegation: Option<Delegation>,
+    /// What it proved itself with; empty when it did not have to.
+    token: String,
+}
+
+/// The claim that links a token to what an authorization server of ours keeps for its user.
+const LINK: &str = "tsid";
+
+impl Identity {
+    /// Whoever the claims of a token speak about. Nothing when they do not say.
+    pub fn from_claims(mut claims: Map<String, Value>, token: &str) -> Option<Self> {
+        claims.remove(LINK);
+        let text = |name: &str| claims.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let subject = text("sub");
+        if subject.is_empty() {
+            return None;
+        }
+        Some(Self {
+            platform_user_id: subject.clone(),
+            subject,
+            name: text("name"),
+            email: text("email"),
+            delegation: Delegation::read(claims.get("act")),
+            token: token.to_owned(),
+            claims,
+        })
+    }
+
+    /// Somebody who was not asked for a proof.
+    pub(super) fn unproven(subject: &str, name: &str) -> Self {
+        let now = time::OffsetDateTime::now_utc().unix_timestamp();
+        let email = format!("{subject}@localhost");
+        let claims = serde_json::json!({
+            "sub": subject,
+            "name": name,
+            "email": email,
+            "iss": "toolhive-local",
+            "aud": "toolhive",
+            "iat": now,
+            "nbf": now,
+            "exp": now + 24 * 60 * 60,
+        });
+        let claims = if let Value::Object(claims) = claims { claims } else { Map::new() };
+        Self { subject: subject.to_owned(), name: name.to_owned(), email, claims, ..Self::default() }
+    }
+
+    /// What it proved itself with, for the one place that needs it.
+    pub fn expose_token(&self) -> &str {
+        &self.token
+    }
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Identity").field("subject", &self.subject).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn claims(value: Value) -> Map<String, Value> {
+        if let Value::Object(claims) = value { claims } else { panic!("{value} are no claims") }
+    }
+
+    #[test]
+    fn auth_trap_7_the_link_to_kept_tokens_is_seen_by_nobody() {
+        let read = claims(json!({"sub": "ann", "name": "Ann", "email": 7, "tsid": "s", "act": {"sub": "agent"}}));
+        let identity = Identity::from_claims(read, "secret").unwrap();
+        assert_eq!((identity.subject.as_str(), identity.name.as_str(), identity.email.as_str()), ("ann", "Ann", ""));
+        assert_eq!(identity.platform_user_id, "ann");
+        assert!(!identity.claims.contains_key("tsid"));
+        assert!(identity.delegation.is_some());
+        assert!(!format!("{identity:?}").contains("secret"));
+    }
+
+    #[test]
+    fn claims_without_a_subject_are_nobody() {
+        for sub in [json!(""), json!(7), json!(null)] {
+            assert!(Identity::from_claims(claims(json!({ "sub": sub })), "").is_none());
+        }
+    }
+}

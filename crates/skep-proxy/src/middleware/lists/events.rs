@@ -1,0 +1,110 @@
+//! A stream of events with lists in it. All other events pass as they come, byte for byte.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::StreamExt as _;
+use http_body_util::BodyExt as _;
+use skep_mcp::Id;
+use skep_mcp::sse::{Event, Frame, Piece, Splitter};
+
+use super::Editor;
+use super::message::{self, mentions};
+use crate::body::{Body, BodyError};
+use crate::middleware::refusal::Refusal;
+
+/// What is known while a stream passes.
+struct Passing {
+    body: Body,
+    splitter: Splitter,
+    events: Events,
+    is_over: bool,
+}
+
+/// What is needed to edit single events.
+struct Events {
+    editor: Arc<dyn Editor>,
+    /// The request that they answer, if it is known.
+    id: Option<Id>,
+}
+
+/// A stream with its lists edited.
+pub(super) fn edit(editor: Arc<dyn Editor>, id: Option<Id>, largest: usize, body: Body) -> Body {
+    let events = Events { editor, id };
+    let start = Passing { body, splitter: Splitter::new(largest), events, is_over: false };
+    let chunks = futures::stream::unfold(start, async |mut passing| {
+        if passing.is_over {
+            return None;
+        }
+        let chunk = passing.next().await;
+        passing.is_over |= chunk.is_err();
+        Some((chunk, passing))
+    });
+    Body::stream(chunks.filter(|chunk| std::future::ready(!matches!(chunk, Ok(chunk) if chunk.is_empty()))))
+}
+
+impl Passing {
+    async fn next(&mut self) -> Result<Bytes, BodyError> {
+        let mut passed = Vec::new();
+        if let Some(frame) = self.body.frame().await {
+            self.splitter.push(frame?.data_ref().map(Bytes::as_ref).unwrap_or_default());
+            while let Some(piece) = self.splitter.next_piece() {
+                match piece {
+                    Piece::Event(event) => passed.extend_from_slice(&self.events.edited(event).await),
+                    // What is in it cannot be told.
+                    Piece::Part(_) => return Err("an event is too large to be looked at".into()),
+                }
+            }
+            return Ok(passed.into());
+        }
+        self.is_over = true;
+        // Some clients take an event without the blank line that ends it.
+        let rest = std::mem::replace(&mut self.splitter, Splitter::new(0)).finish();
+        if let Some(rest) = rest {
+            passed.extend_from_slice(&self.events.edited(rest).await);
+        }
+        Ok(passed.into())
+    }
+}
+
+impl Events {
+    async fn edited(&self, event: Bytes) -> Bytes {
+        // Not all clients agree where lines end, so that all of it counts and not only its data.
+        if !self.editor.kinds().iter().any(|kind| mentions(&event, kind.member())) {
+            return event;
+        }
+        let read = Event::read(&event);
+        let edited = match read.data.as_deref() {
+            Some(data) if !has_bare_return(&event) => {
+                let data = Bytes::copy_from_slice(data);
+                match message::edit(self.editor.as_ref(), &data).await {
+                    Ok(None) if skep_mcp::Payload::read(data).is_ok() => return event,
+                    Ok(None) => Err(None),
+                    other => other,
+                }
+            }
+            _ => Err(None),
+        };
+        match edited {
+            Ok(edited) => again(&read, read.name, &edited.unwrap_or_default()),
+            Err(id) => {
+                tracing::warn!("an event that may hold a list cannot be read, and is not shown");
+                let refusal = Refusal::UnreadableList.message(id.as_ref().or(self.id.as_ref()));
+                again(&read, Some(b"message"), refusal.as_bytes())
+            }
+        }
+    }
+}
+
+/// A return that is no part of the end of a line for everybody. The first half of the last line may be cut off.
+fn has_bare_return(event: &[u8]) -> bool {
+    let mut returns = memchr::memchr_iter(b'\r', event);
+    returns.any(|at| at + 1 < event.len() && event[at + 1] != b'\n')
+}
+
+/// The event with other data.
+fn again(event: &Event<'_>, name: Option<&[u8]>, data: &[u8]) -> Bytes {
+    let text = |text: Option<&[u8]>| text.and_then(|text| std::str::from_utf8(text).ok()).map(str::to_owned);
+    let (id, name) = (text(event.id), text(name));
+    Frame { id: id.as_deref(), retry: event.retry, name: name.as_deref(), data }.encode().into()
+}

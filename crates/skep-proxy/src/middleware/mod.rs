@@ -1,0 +1,131 @@
+//! The chain that every request passes before it reaches a transport.
+//!
+//! ```text
+//! recovery -> body limit -> [steps, in the order of the configuration] -> transport
+//! ```
+//!
+//! A chain is built once for a configuration and replaced as a whole. Requests that are under way end in the one that
+//! they began in. What is in a body is read once; who calls and what the body says travel with the request.
+
+mod auth;
+mod delegation;
+mod exchange;
+mod forward_headers;
+mod identity;
+pub(crate) mod layer;
+mod lists;
+mod parse;
+mod recovery;
+mod refusal;
+mod strip_credentials;
+mod tools;
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use http::Request;
+use hyper::body::Incoming;
+
+pub use self::auth::Authentication;
+pub use self::delegation::{Actor, Delegation};
+pub(crate) use self::exchange::Exchange;
+pub use self::forward_headers::{ForwardError, ForwardHeaders};
+pub use self::identity::Identity;
+use self::layer::{Destination, Layer, Next};
+use self::refusal::Refusal;
+pub use self::tools::{Shown, ToolRules, ToolRulesError};
+use crate::answer::Answer;
+use crate::limits::Limits;
+use crate::listener::Peer;
+use crate::upload::Upload;
+
+/// A layer that a configuration can ask for, outermost first as they usually stand. A configuration may have them in
+/// another order, and they stand in that one then.
+#[derive(Debug)]
+pub enum Step {
+    /// Finds out who calls, before anything is decided or counted.
+    Authenticate(Authentication),
+    /// Keeps credentials from the server. Behind authentication, which needs them.
+    StripCredentials,
+    /// Shows tools as they are to be shown. Around everything that decides about single tools.
+    ToolLists(ToolRules),
+    /// Takes the names of tools that clients know for those that the server knows. Everything behind it sees the latter.
+    ToolCalls(ToolRules),
+    /// Reads the message, for those around it.
+    Parse,
+    /// Sets headers for the server. Behind everything that reads those of the client.
+    ForwardHeaders(ForwardHeaders),
+    /// Makes an answer of a panic, for those around it.
+    Recover,
+}
+
+impl Step {
+    fn layer(self) -> Box<dyn Layer> {
+        match self {
+            Self::Authenticate(Authentication::Local) => Box::new(auth::Unproven::local()),
+            Self::Authenticate(Authentication::Anonymous) => Box::new(auth::Unproven::anonymous()),
+            Self::StripCredentials => Box::new(strip_credentials::StripCredentials),
+            Self::ToolLists(rules) => Box::new(tools::ToolLists::new(rules)),
+            Self::ToolCalls(rules) => Box::new(tools::ToolCalls::new(rules)),
+            Self::Parse => Box::new(parse::Parse),
+            Self::ForwardHeaders(headers) => Box::new(headers),
+            Self::Recover => Box::new(recovery::Recovery),
+        }
+    }
+}
+
+/// The layers of one configuration.
+#[derive(Debug)]
+pub struct Chain {
+    layers: Vec<Box<dyn Layer>>,
+}
+
+impl Chain {
+    /// A chain of these steps, outermost first. Panics are caught around all of them.
+    pub fn new(steps: Vec<Step>) -> Self {
+        let outermost: Box<dyn Layer> = Box::new(recovery::Recovery);
+        Self { layers: std::iter::once(outermost).chain(steps.into_iter().map(Step::layer)).collect() }
+    }
+
+    /// Answers a request, as a rule with what is behind the chain.
+    pub(crate) async fn answer(
+        &self,
+        peer: Peer,
+        request: Request<Incoming>,
+        limits: &Limits,
+        destination: &dyn Destination,
+    ) -> Answer {
+        let request = request.map(Upload::Coming);
+        if request.body().least_bytes() > limits.body_bytes {
+            return Refusal::TooLarge.answer(None);
+        }
+        Next::new(&self.layers, destination).pass(Exchange::new(peer, request, limits)).await
+    }
+}
+
+/// The chain of a proxy, which can be replaced while it serves.
+#[derive(Debug, Clone)]
+pub struct Middleware(Arc<ArcSwap<Chain>>);
+
+impl Middleware {
+    /// Begins with a chain.
+    pub fn new(chain: Chain) -> Self {
+        Self(Arc::new(ArcSwap::from_pointee(chain)))
+    }
+
+    /// Puts another chain in its place, for the requests that come from now on.
+    pub fn replace(&self, chain: Chain) {
+        self.0.store(Arc::new(chain));
+    }
+
+    pub(crate) fn chain(&self) -> Arc<Chain> {
+        self.0.load_full()
+    }
+}
+
+/// A chain without steps.
+impl Default for Middleware {
+    fn default() -> Self {
+        Self::new(Chain::new(Vec::new()))
+    }
+}

@@ -1,0 +1,67 @@
+//! Lists of tools, as clients may see them.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use skep_mcp::catalog::{CatalogKind, Item};
+use skep_mcp::json;
+
+use super::ToolRules;
+use crate::answer::Answer;
+use crate::middleware::exchange::Exchange;
+use crate::middleware::layer::{Layer, Next};
+use crate::middleware::lists::{Editor, Unreadable, edited};
+
+/// Renames, then hides.
+#[derive(Debug)]
+pub(crate) struct ToolLists(Arc<ToolRules>);
+
+impl ToolLists {
+    pub(crate) fn new(rules: ToolRules) -> Self {
+        Self(Arc::new(rules))
+    }
+}
+
+impl Layer for ToolLists {
+    fn pass<'a>(&'a self, exchange: Exchange<'a>, next: Next<'a>) -> BoxFuture<'a, Answer> {
+        let editor: Arc<dyn Editor> = Arc::<ToolRules>::clone(&self.0);
+        edited(exchange, next, editor).boxed()
+    }
+}
+
+impl Editor for ToolRules {
+    fn kinds(&self) -> &'static [CatalogKind] {
+        &[CatalogKind::Tools]
+    }
+
+    fn edit<'a>(
+        &'a self,
+        _kind: CatalogKind,
+        items: &'a [Item<'a>],
+    ) -> BoxFuture<'a, Result<Vec<Cow<'a, str>>, Unreadable>> {
+        let shown: Result<Vec<_>, _> = items.iter().filter_map(|item| self.show(item).transpose()).collect();
+        std::future::ready(shown).boxed()
+    }
+}
+
+impl ToolRules {
+    /// A tool as clients see it, if they do.
+    fn show<'a>(&self, item: &Item<'a>) -> Result<Option<Cow<'a, str>>, Unreadable> {
+        let Some(shown) = self.shown(&item.key) else {
+            return Ok(self.is_shown(&item.key).then_some(Cow::Borrowed(item.json)));
+        };
+        let name = if shown.name.is_empty() { &*item.key } else { shown.name.as_str() };
+        if !self.is_shown(name) {
+            return Ok(None);
+        }
+        let mut tool = Cow::Borrowed(item.json);
+        for (member, value) in [("name", &shown.name), ("description", &shown.description)] {
+            if !value.is_empty() {
+                tool = Cow::Owned(json::set(&tool, &[member], &json::quote(value)).map_err(|_| Unreadable)?);
+            }
+        }
+        Ok(Some(tool))
+    }
+}

@@ -1,0 +1,162 @@
+//! The steps that a document asks for, as the proxy has them.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+use skep_api::config::run_config::middleware::{HeaderForwardParameters, ToolFilterParameters};
+use skep_api::config::run_config::{MiddlewareConfig, MiddlewareType, RunConfig};
+use skep_api::names::env::secret;
+use skep_operator::proxy::run_config;
+use skep_proxy::middleware::{Authentication, Chain, ForwardHeaders, Shown, Step, ToolRules};
+
+use super::Variables;
+use crate::hint::Hinted;
+
+/// The chain of a document: the one that it has, or else what follows from the rest of it.
+pub(super) fn build(config: &RunConfig, variables: Variables<'_>) -> Result<Chain, Hinted> {
+    let list = match config.middleware_configs.as_slice() {
+        [] => Cow::Owned(run_config::chain(config).map_err(|cause| wrong("middleware", &cause))?),
+        list => Cow::Borrowed(list),
+    };
+    if let Some((section, step)) = missing(config, &list) {
+        return Err(Hinted::new(format!("the RunConfig has {section}, but middleware_configs has no step {step}"))
+            .hint(
+                "a server is never served without what it was to have; leave middleware_configs out to have it made",
+            ));
+    }
+    let mut steps = Vec::new();
+    for entry in list.iter() {
+        steps.extend(step(entry).map_err(|cause| wrong(entry.type_.as_str(), &cause))?);
+    }
+    steps.extend(secret_headers(config, variables)?.map(Step::ForwardHeaders));
+    Ok(Chain::new(steps))
+}
+
+fn wrong(step: &str, cause: &str) -> Hinted {
+    Hinted::new(format!("the RunConfig cannot be used: middleware_configs: {step}: {cause}"))
+        .hint("the operator writes it from the MCPServer or MCPRemoteProxy; look there")
+}
+
+/// A section of the document that no step of the list stands for.
+fn missing(config: &RunConfig, list: &[MiddlewareConfig]) -> Option<(&'static str, MiddlewareType)> {
+    let has_tools = !config.tools_filter.is_empty() || !config.tools_override.is_empty();
+    let wanted = [
+        ("tools_filter or tools_override", has_tools, MiddlewareType::ToolFilter),
+        ("tools_filter or tools_override", has_tools, MiddlewareType::ToolCallFilter),
+    ];
+    let is_missing = |step: &MiddlewareType| !list.iter().any(|entry| entry.type_ == *step);
+    wanted
+        .into_iter()
+        .find(|(_, is_wanted, step)| *is_wanted && is_missing(step))
+        .map(|(section, _, step)| (section, step))
+}
+
+/// The step of an entry; nothing when there is nothing to do for it.
+fn step(entry: &MiddlewareConfig) -> Result<Option<Step>, String> {
+    Ok(match entry.type_ {
+        // Whatever proves more was refused before.
+        MiddlewareType::Auth => Some(Step::Authenticate(Authentication::Local)),
+        MiddlewareType::StripAuth => Some(Step::StripCredentials),
+        MiddlewareType::ToolFilter => Some(Step::ToolLists(tool_rules(entry)?)),
+        MiddlewareType::ToolCallFilter => Some(Step::ToolCalls(tool_rules(entry)?)),
+        MiddlewareType::McpParser => Some(Step::Parse),
+        MiddlewareType::HeaderForward => {
+            let headers: HeaderForwardParameters = entry.read_parameters().map_err(text)?;
+            let headers = headers.add_headers.into_iter().map(|(name, value)| (name, value.0)).collect();
+            Some(Step::ForwardHeaders(ForwardHeaders::new(&headers).map_err(text)?))
+        }
+        MiddlewareType::Recovery => Some(Step::Recover),
+        // The front has these, and others were refused before.
+        _ => None,
+    })
+}
+
+fn text(error: impl Display) -> String {
+    error.to_string()
+}
+
+fn tool_rules(entry: &MiddlewareConfig) -> Result<ToolRules, String> {
+    let parameters: ToolFilterParameters = entry.read_parameters().map_err(text)?;
+    let overrides = parameters.tools_override.unwrap_or_default().into_iter();
+    let overrides = overrides.map(|(tool, it)| (tool, Shown { name: it.name, description: it.description })).collect();
+    ToolRules::new(parameters.filter_tools.unwrap_or_default(), overrides).map_err(text)
+}
+
+/// The headers for a server of somebody else, with the values that only the environment has.
+fn secret_headers(config: &RunConfig, variables: Variables<'_>) -> Result<Option<ForwardHeaders>, Hinted> {
+    let Some(forward) = &config.header_forward else { return Ok(None) };
+    let mut headers: BTreeMap<String, String> = BTreeMap::new();
+    for (name, value) in &forward.add_plaintext_headers {
+        headers.insert(name.to_ascii_lowercase(), value.expose().to_owned());
+    }
+    for (name, id) in &forward.add_headers_from_secret {
+        let value = variables(&secret(id)).filter(|value| !value.is_empty()).ok_or_else(|| {
+            Hinted::new(format!("header_forward: there is no secret for the header {name}"))
+                .hint(format!("set the variable {}", secret(id)))
+        })?;
+        headers.insert(name.to_ascii_lowercase(), value);
+    }
+    if headers.is_empty() {
+        return Ok(None);
+    }
+    if config.remote_url.is_empty() {
+        return Err(Hinted::new("the RunConfig has header_forward, but no remote_url")
+            .hint("headers are added for servers of somebody else; set remote_url, or leave header_forward out"));
+    }
+    ForwardHeaders::new(&headers).map(Some).map_err(|error| wrong("header-forward", &error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn built(text: &str, variables: &[(&str, &str)]) -> Result<String, String> {
+        let config = RunConfig::from_json(&format!("{{\"transport\": \"sse\", {text}}}")).unwrap();
+        let find =
+            |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+        build(&config, &find).map(|chain| format!("{chain:?}")).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_document_without_a_chain_gets_one() {
+        let chain = built(r#""tools_filter": ["a"]"#, &[]).unwrap();
+        let places: Vec<_> = ["ToolLists", "ToolCalls", "Parse"].map(|layer| chain.find(layer).unwrap()).into();
+        assert!(places.is_sorted(), "{chain}");
+    }
+
+    #[test]
+    fn a_step_that_makes_no_sense_is_named() {
+        for (text, told) in [
+            (r#""middleware_configs": [{"type": "tool-filter", "parameters": {}}]"#, "tool-filter: there is neither"),
+            (
+                r#""middleware_configs": [{"type": "tool-filter", "parameters": {"filter_tools": 7}}]"#,
+                "tool-filter: filter_tools",
+            ),
+            (
+                r#""middleware_configs": [{"type": "header-forward", "parameters": {"add_headers": {"Host": "s"}}}]"#,
+                "header-forward: the header Host cannot be set",
+            ),
+            (
+                r#""tools_filter": ["a"], "middleware_configs": [{"type": "tool-filter", "parameters": {"filter_tools": ["a"]}}]"#,
+                "no step tool-call-filter",
+            ),
+            (r#""header_forward": {"add_plaintext_headers": {"X-A": "s"}}"#, "no remote_url"),
+            (
+                r#""remote_url": "https://a", "header_forward": {"add_headers_from_secret": {"X-A": "ID"}}"#,
+                "no secret for the header X-A",
+            ),
+        ] {
+            let said = built(text, &[]).unwrap_err();
+            assert!(said.contains(told), "{text}: {said}");
+        }
+    }
+
+    #[test]
+    fn secret_headers_win_and_are_not_told() {
+        let text = r#""remote_url": "https://a",
+            "header_forward": {"add_plaintext_headers": {"x-a": "plain"}, "add_headers_from_secret": {"X-A": "ID"}}"#;
+        let chain = built(text, &[("TOOLHIVE_SECRET_ID", "hunter2")]).unwrap();
+        assert!(chain.contains("x-a") && !chain.contains("hunter2") && !chain.contains("plain"), "{chain}");
+    }
+}
