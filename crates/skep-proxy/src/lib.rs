@@ -10,6 +10,7 @@ mod answer;
 mod body;
 mod cors;
 mod eras;
+pub mod fetch;
 mod forwarded;
 mod guard;
 mod health;

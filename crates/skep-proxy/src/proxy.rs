@@ -155,7 +155,8 @@ impl Service for Surface {
             return answer::text(StatusCode::NOT_FOUND, "metrics are not served on this port");
         }
         if path == "/.well-known" || path.starts_with("/.well-known/") {
-            return answer::json(StatusCode::NOT_FOUND, r#"{"error":"not_found"}"#);
+            let described = self.proxy.middleware.chain().describe(&request);
+            return described.unwrap_or_else(|| answer::json(StatusCode::NOT_FOUND, r#"{"error":"not_found"}"#));
         }
         if let Err(refusal) = self.guard.check(request.headers(), request.uri()) {
             return refusal;

@@ -38,6 +38,11 @@ impl Notes {
         self.identity.get()
     }
 
+    /// The message, if it is one, in its last version so far.
+    pub(crate) fn message(&self) -> Option<Message> {
+        self.message.lock().clone()
+    }
+
     /// Says who calls. It is said once and never changed.
     pub(crate) fn identify(&self, identity: Arc<Identity>) {
         let _ = self.identity.set(identity);

@@ -7,6 +7,7 @@
 //! A chain is built once for a configuration and replaced as a whole. Requests that are under way end in the one that
 //! they began in. What is in a body is read once; who calls and what the body says travel with the request.
 
+mod audit;
 mod auth;
 mod delegation;
 mod exchange;
@@ -18,6 +19,7 @@ mod parse;
 mod recovery;
 mod refusal;
 mod strip_credentials;
+mod subject;
 mod tools;
 
 use std::sync::Arc;
@@ -26,7 +28,9 @@ use arc_swap::ArcSwap;
 use http::Request;
 use hyper::body::Incoming;
 
-pub use self::auth::Authentication;
+pub use self::audit::{Audit, AuditError, AuditSettings};
+use self::auth::resource::{self, ProtectedResource};
+pub use self::auth::{Authentication, Oidc, OidcError, OidcSettings};
 pub use self::delegation::{Actor, Delegation};
 pub(crate) use self::exchange::Exchange;
 pub use self::forward_headers::{ForwardError, ForwardHeaders};
@@ -43,6 +47,8 @@ use crate::upload::Upload;
 /// another order, and they stand in that one then.
 #[derive(Debug)]
 pub enum Step {
+    /// Records every request. Around everything that may refuse one.
+    Audit(Audit),
     /// Finds out who calls, before anything is decided or counted.
     Authenticate(Authentication),
     /// Keeps credentials from the server. Behind authentication, which needs them.
@@ -62,8 +68,10 @@ pub enum Step {
 impl Step {
     fn layer(self) -> Box<dyn Layer> {
         match self {
+            Self::Audit(audit) => Box::new(audit),
             Self::Authenticate(Authentication::Local) => Box::new(auth::Unproven::local()),
             Self::Authenticate(Authentication::Anonymous) => Box::new(auth::Unproven::anonymous()),
+            Self::Authenticate(Authentication::Oidc(oidc)) => oidc,
             Self::StripCredentials => Box::new(strip_credentials::StripCredentials),
             Self::ToolLists(rules) => Box::new(tools::ToolLists::new(rules)),
             Self::ToolCalls(rules) => Box::new(tools::ToolCalls::new(rules)),
@@ -78,13 +86,25 @@ impl Step {
 #[derive(Debug)]
 pub struct Chain {
     layers: Vec<Box<dyn Layer>>,
+    /// What a client may know before it has proved anything.
+    resource: Option<ProtectedResource>,
 }
 
 impl Chain {
     /// A chain of these steps, outermost first. Panics are caught around all of them.
     pub fn new(steps: Vec<Step>) -> Self {
         let outermost: Box<dyn Layer> = Box::new(recovery::Recovery);
-        Self { layers: std::iter::once(outermost).chain(steps.into_iter().map(Step::layer)).collect() }
+        let resource = steps.iter().find_map(|step| match step {
+            Step::Authenticate(Authentication::Oidc(oidc)) => Some(oidc.resource().clone()),
+            _ => None,
+        });
+        Self { layers: std::iter::once(outermost).chain(steps.into_iter().map(Step::layer)).collect(), resource }
+    }
+
+    /// Answers a request for what is known to everybody, if that is what it asks for.
+    pub(crate) fn describe<B>(&self, request: &Request<B>) -> Option<Answer> {
+        let resource = self.resource.as_ref().filter(|_| request.uri().path().starts_with(resource::PATH))?;
+        Some(resource.answer(request.method(), request.headers()))
     }
 
     /// Answers a request, as a rule with what is behind the chain.

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use skep_api::config::run_config::middleware::{HeaderForwardParameters, ToolFilterParameters};
+use skep_api::config::run_config::middleware::{AuthParameters, HeaderForwardParameters, ToolFilterParameters};
 use skep_api::config::run_config::{MiddlewareConfig, MiddlewareType, RunConfig};
 use skep_api::names::env::secret;
 use skep_operator::proxy::run_config;
 use skep_proxy::middleware::{Authentication, Chain, ForwardHeaders, Shown, Step, ToolRules};
 
-use super::Variables;
+use super::{Variables, audit, oidc};
 use crate::hint::Hinted;
 
 /// The chain of a document: the one that it has, or else what follows from the rest of it.
@@ -27,7 +27,7 @@ pub(super) fn build(config: &RunConfig, variables: Variables<'_>) -> Result<Chai
     }
     let mut steps = Vec::new();
     for entry in list.iter() {
-        steps.extend(step(entry).map_err(|cause| wrong(entry.type_.as_str(), &cause))?);
+        steps.extend(step(entry, config, variables).map_err(|cause| wrong(entry.type_.as_str(), &cause))?);
     }
     steps.extend(secret_headers(config, variables)?.map(Step::ForwardHeaders));
     Ok(Chain::new(steps))
@@ -42,10 +42,18 @@ fn wrong(step: &str, cause: &str) -> Hinted {
 fn missing(config: &RunConfig, list: &[MiddlewareConfig]) -> Option<(&'static str, MiddlewareType)> {
     let has_tools = !config.tools_filter.is_empty() || !config.tools_override.is_empty();
     let wanted = [
+        ("audit_config", config.audit_config.is_some(), MiddlewareType::Audit),
         ("tools_filter or tools_override", has_tools, MiddlewareType::ToolFilter),
         ("tools_filter or tools_override", has_tools, MiddlewareType::ToolCallFilter),
     ];
     let is_missing = |step: &MiddlewareType| !list.iter().any(|entry| entry.type_ == *step);
+    let proves = |entry: &MiddlewareConfig| {
+        let auth = entry.read_parameters::<AuthParameters>();
+        entry.type_ == MiddlewareType::Auth && auth.is_ok_and(|auth| auth.oidc_config.is_some())
+    };
+    if config.oidc_config.is_some() && !list.iter().any(proves) {
+        return Some(("oidc_config", MiddlewareType::Auth));
+    }
     wanted
         .into_iter()
         .find(|(_, is_wanted, step)| *is_wanted && is_missing(step))
@@ -53,10 +61,18 @@ fn missing(config: &RunConfig, list: &[MiddlewareConfig]) -> Option<(&'static st
 }
 
 /// The step of an entry; nothing when there is nothing to do for it.
-fn step(entry: &MiddlewareConfig) -> Result<Option<Step>, String> {
+fn step(entry: &MiddlewareConfig, config: &RunConfig, variables: Variables<'_>) -> Result<Option<Step>, String> {
     Ok(match entry.type_ {
-        // Whatever proves more was refused before.
-        MiddlewareType::Auth => Some(Step::Authenticate(Authentication::Local)),
+        MiddlewareType::Audit => {
+            Some(Step::Audit(audit::recorder(&entry.read_parameters().map_err(text)?, config.trust_proxy_headers)?))
+        }
+        MiddlewareType::Auth => {
+            let auth: AuthParameters = entry.read_parameters().map_err(text)?;
+            Some(Step::Authenticate(match &auth.oidc_config {
+                None => Authentication::Local,
+                Some(config) => Authentication::Oidc(Box::new(oidc::validator(config, variables)?)),
+            }))
+        }
         MiddlewareType::StripAuth => Some(Step::StripCredentials),
         MiddlewareType::ToolFilter => Some(Step::ToolLists(tool_rules(entry)?)),
         MiddlewareType::ToolCallFilter => Some(Step::ToolCalls(tool_rules(entry)?)),
@@ -142,6 +158,12 @@ mod tests {
                 "no step tool-call-filter",
             ),
             (r#""header_forward": {"add_plaintext_headers": {"X-A": "s"}}"#, "no remote_url"),
+            (r#""middleware_configs": [{"type": "auth", "parameters": 7}]"#, "auth: "),
+            (r#""oidc_config": {"ResourceURL": "https://r"}"#, "auth: there is neither an Issuer nor a JWKSURL"),
+            (
+                r#""oidc_config": {"Issuer": "https://i"}, "middleware_configs": [{"type": "auth", "parameters": {}}]"#,
+                "oidc_config, but middleware_configs has no step auth",
+            ),
             (
                 r#""remote_url": "https://a", "header_forward": {"add_headers_from_secret": {"X-A": "ID"}}"#,
                 "no secret for the header X-A",

@@ -1,10 +1,12 @@
 //! What `skep proxy run` is made of: the document that says what to do, and the proxy that does it.
 
+mod audit;
 mod chain;
 mod document;
 mod environment;
 mod front;
 mod in_cluster;
+mod oidc;
 mod pods;
 mod sections;
 mod serve;

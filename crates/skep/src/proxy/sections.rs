@@ -1,7 +1,6 @@
 //! What a RunConfig may ask for and this proxy cannot do yet. A server that was to be protected is not served without
 //! its protection: such a document is refused.
 
-use skep_api::config::run_config::middleware::AuthParameters;
 use skep_api::config::run_config::{MiddlewareConfig, MiddlewareType, RunConfig};
 
 use crate::hint::Hinted;
@@ -20,9 +19,7 @@ pub(super) fn check(config: &RunConfig) -> Result<(), Hinted> {
 
 fn unserved(config: &RunConfig) -> Vec<String> {
     let sections = [
-        ("oidc_config (authentication)", config.oidc_config.is_some()),
         ("authz_config (authorization)", config.authz_config.is_some()),
-        ("audit_config (audit log)", config.audit_config.is_some()),
         ("telemetry_config (telemetry)", config.telemetry_config.is_some()),
         ("rate_limit_config (rate limits)", config.rate_limit_config.is_some()),
         ("validating_webhooks (webhooks)", !config.validating_webhooks.is_empty()),
@@ -49,6 +46,8 @@ fn is_served(step: &MiddlewareConfig) -> bool {
     match step.type_ {
         MiddlewareType::BodyLimit
         | MiddlewareType::Origin
+        | MiddlewareType::Audit
+        | MiddlewareType::Auth
         | MiddlewareType::StripAuth
         | MiddlewareType::ToolFilter
         | MiddlewareType::ToolCallFilter
@@ -56,8 +55,6 @@ fn is_served(step: &MiddlewareConfig) -> bool {
         | MiddlewareType::UsageMetrics
         | MiddlewareType::HeaderForward
         | MiddlewareType::Recovery => true,
-        // Without OIDC every caller is the local user.
-        MiddlewareType::Auth => step.read_parameters::<AuthParameters>().is_ok_and(|auth| auth.oidc_config.is_none()),
         _ => false,
     }
 }
@@ -67,10 +64,8 @@ mod tests {
     use super::*;
 
     /// Documents that ask for one thing each, and what is said about it.
-    const ASKING: [(&str, &str); 17] = [
-        (r#""oidc_config": {}"#, "oidc_config"),
+    const ASKING: [(&str, &str); 13] = [
         (r#""authz_config": {"version": "1.0", "type": "cedarv1"}"#, "authz_config"),
-        (r#""audit_config": {}"#, "audit_config"),
         (r#""telemetry_config": {}"#, "telemetry_config"),
         (r#""rate_limit_config": {}"#, "rate_limit_config"),
         (r#""validating_webhooks": [{"name": "w"}]"#, "validating_webhooks"),
@@ -81,8 +76,6 @@ mod tests {
         (r#""upstream_swap_config": {}"#, "upstream_swap_config"),
         (r#""aws_sts_config": {}"#, "aws_sts_config"),
         (r#""middleware_configs": [{"type": "authorization", "parameters": {}}]"#, "middleware_configs: authorization"),
-        (r#""middleware_configs": [{"type": "auth", "parameters": {"oidc_config": {}}}]"#, "middleware_configs: auth"),
-        (r#""middleware_configs": [{"type": "auth", "parameters": 7}]"#, "middleware_configs: auth"),
         (r#""middleware_configs": [{"type": "novel"}]"#, "middleware_configs: novel"),
         (r#""additional_middleware_configs": [{"type": "obo"}]"#, "additional_middleware_configs: obo"),
     ];

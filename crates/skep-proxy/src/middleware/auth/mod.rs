@@ -1,5 +1,14 @@
 //! Who calls: what a request has to prove, and how.
 
+mod challenge;
+mod introspection;
+mod issuer;
+mod key_set;
+mod keys;
+mod oidc;
+pub(crate) mod resource;
+mod token;
+
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -9,6 +18,8 @@ use super::identity::Identity;
 use super::layer::{Layer, Next};
 use crate::answer::Answer;
 
+pub use self::oidc::{Oidc, OidcError, OidcSettings};
+
 /// How callers are known.
 #[derive(Debug)]
 pub enum Authentication {
@@ -16,6 +27,8 @@ pub enum Authentication {
     Local,
     /// Everybody is nobody in particular.
     Anonymous,
+    /// Everybody has to prove who they are.
+    Oidc(Box<Oidc>),
 }
 
 /// The user of the system that runs the proxy, as far as the environment says.

@@ -1,5 +1,7 @@
 //! The chain between clients and a server.
 
+mod audit;
+mod auth;
 mod credentials;
 mod frame;
 mod lists;

@@ -1,0 +1,179 @@
+//! Where requests must not go, however they are told to.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures::FutureExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+
+use super::*;
+
+fn policy() -> FetchPolicy {
+    FetchPolicy { allows_http: true, ..FetchPolicy::default() }
+}
+
+fn get(url: &str) -> Request<Bytes> {
+    Request::get(url).header(AUTHORIZATION, "Bearer ours").body(Bytes::new()).unwrap()
+}
+
+/// A server on an address of this machine that answers every request alike, and closes. It counts them, and those that
+/// come with a credential.
+async fn server(address: &str, answer: String) -> (SocketAddr, Arc<AtomicUsize>, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind((address, 0)).await.unwrap();
+    let place = listener.local_addr().unwrap();
+    let (asked, trusted) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let counts = (Arc::clone(&asked), Arc::clone(&trusted));
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut head = vec![0; 4096];
+            let read = stream.read(&mut head).await.unwrap_or_default();
+            counts.0.fetch_add(1, Ordering::SeqCst);
+            if String::from_utf8_lossy(&head[..read]).to_lowercase().contains("authorization:") {
+                counts.1.fetch_add(1, Ordering::SeqCst);
+            }
+            let _ = stream.write_all(answer.as_bytes()).await;
+        }
+    });
+    (place, asked, trusted)
+}
+
+fn redirect(to: &str) -> String {
+    format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+}
+
+fn ok(body: &str) -> String {
+    format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len())
+}
+
+#[tokio::test]
+async fn no_way_to_write_an_address_leads_inside() {
+    let (place, asked, _) = server("127.0.0.1", ok("inside")).await;
+    let fetcher = Fetcher::new(&policy()).unwrap();
+    for host in [
+        "127.0.0.1",
+        "localhost",
+        "LOCALHOST",
+        "127.1",
+        "2130706433",
+        "0x7f000001",
+        "0x7f.0.0.1",
+        "017700000001",
+        "0177.0.0.1",
+        "0",
+        "0.0.0.0",
+        "[::1]",
+        "[::]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:7f00:1]",
+        "[0:0:0:0:0:0:0:1]",
+        "[64:ff9b::7f00:1]",
+        "[2002:7f00:1::]",
+        "169.254.169.254",
+        "[fd00:ec2::254]",
+        "100.100.100.200",
+        "168.63.129.16",
+    ] {
+        let refused = fetcher.send(get(&format!("http://{host}:{}/", place.port())), 100).await;
+        assert!(matches!(refused, Err(FetchError::Closed(_))), "{host}: {refused:?}");
+    }
+    assert_eq!(asked.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn addresses_that_are_none_are_refused() {
+    let fetcher = Fetcher::new(&FetchPolicy::default()).unwrap();
+    for (url, is_plain) in [
+        ("http://hive.example/", true),
+        ("ftp://hive.example/", false),
+        ("https://user:secret@hive.example/", false),
+        ("/path", false),
+    ] {
+        let refused = fetcher.send(get(url), 100).await.unwrap_err();
+        assert_eq!(matches!(refused, FetchError::Plain(_)), is_plain, "{url}: {refused}");
+        assert_eq!(matches!(refused, FetchError::Address(_)), !is_plain, "{url}: {refused}");
+        assert!(!refused.to_string().contains("secret"), "{refused}");
+    }
+}
+
+/// For these tests the inside is one address of this machine, and the outside another one.
+const INSIDE: &str = "127.0.0.77";
+
+fn is_inside(address: std::net::IpAddr) -> bool {
+    address.to_string() == INSIDE
+}
+
+#[tokio::test]
+async fn redirects_are_checked_like_the_first_address() {
+    let (inside, reached, _) = server(INSIDE, ok("inside")).await;
+    let fetcher = Fetcher::judging(&policy(), is_inside, system()).unwrap();
+    for to in [format!("http://{inside}/"), format!("//{inside}/"), format!("http://0x7f00004d:{}/", inside.port())] {
+        let (outside, ..) = server("127.0.0.1", redirect(&to)).await;
+        let refused = fetcher.send(get(&format!("http://{outside}/")), 100).await;
+        assert!(matches!(refused, Err(FetchError::Closed(_))), "{to}: {refused:?}");
+    }
+    for to in ["ftp://127.0.0.1/", "file:///etc/passwd", "javascript:1"] {
+        let (outside, ..) = server("127.0.0.1", redirect(to)).await;
+        assert!(fetcher.send(get(&format!("http://{outside}/")), 100).await.is_err(), "{to}");
+    }
+    assert_eq!(reached.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn a_redirect_elsewhere_takes_no_credential_along() {
+    let fetcher = Fetcher::judging(&policy(), |_| false, system()).unwrap();
+    let (other, asked, trusted) = server("127.0.0.1", ok("there")).await;
+    let (first, _, trusted_first) = server("127.0.0.1", redirect(&format!("http://{other}/"))).await;
+    let answer = fetcher.send(get(&format!("http://{first}/")), 100).await.unwrap();
+    assert_eq!(answer.body(), "there");
+    assert_eq!((asked.load(Ordering::SeqCst), trusted.load(Ordering::SeqCst)), (1, 0));
+    assert_eq!(trusted_first.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn redirects_come_to_an_end_and_posts_stay() {
+    let fetcher = Fetcher::judging(&policy(), |_| false, system()).unwrap();
+    let (circle, asked, _) = server("127.0.0.1", redirect("/again")).await;
+    let refused = fetcher.send(get(&format!("http://{circle}/")), 100).await;
+    assert!(matches!(refused, Err(FetchError::Redirect(_))), "{refused:?}");
+    assert_eq!(asked.load(Ordering::SeqCst), 1 + REDIRECTS);
+    let post = Request::post(format!("http://{circle}/")).body(Bytes::from_static(b"token=t")).unwrap();
+    assert!(matches!(fetcher.send(post, 100).await, Err(FetchError::Redirect(_))));
+}
+
+#[tokio::test]
+async fn a_name_that_changes_its_address_is_judged_each_time() {
+    let (outside, ..) = server("127.0.0.1", ok("outside")).await;
+    let (_, reached, _) = server(INSIDE, ok("inside")).await;
+    let turns = Arc::new(AtomicUsize::new(0));
+    let lookup: Lookup = Arc::new(move |_| {
+        let address = if turns.fetch_add(1, Ordering::SeqCst) == 0 { "127.0.0.1" } else { INSIDE };
+        let found = vec![SocketAddr::new(address.parse().unwrap(), 0)];
+        async move { Ok(found) }.boxed()
+    });
+    let fetcher = Fetcher::judging(&policy(), is_inside, lookup).unwrap();
+    let url = format!("http://rebound.example:{}/", outside.port());
+    assert_eq!(fetcher.send(get(&url), 100).await.unwrap().body(), "outside");
+    assert!(matches!(fetcher.send(get(&url), 100).await, Err(FetchError::Closed(_))));
+    assert_eq!(reached.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn answers_have_a_size_and_a_time() {
+    let quick = FetchPolicy { patience: Duration::from_millis(200), ..policy() };
+    let fetcher = Fetcher::judging(&quick, |_| false, system()).unwrap();
+    let (silent, ..) = server("127.0.0.1", String::new()).await;
+    let refused = fetcher.send(get(&format!("http://{silent}/")), 100).await;
+    assert!(matches!(refused, Err(FetchError::Unreachable { .. } | FetchError::TooSlow(_))), "{refused:?}");
+    let hanging = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12345".to_owned();
+    let (hanging, ..) = server("127.0.0.1", hanging).await;
+    assert!(fetcher.send(get(&format!("http://{hanging}/")), 100).await.is_err());
+    let patient = Fetcher::judging(&policy(), |_| false, system()).unwrap();
+    let (large, ..) = server("127.0.0.1", ok(&"x".repeat(101))).await;
+    let refused = patient.send(get(&format!("http://{large}/")), 100).await;
+    assert!(matches!(refused, Err(FetchError::TooLarge(_))), "{refused:?}");
+    let (exact, ..) = server("127.0.0.1", ok(&"x".repeat(100))).await;
+    assert_eq!(patient.send(get(&format!("http://{exact}/")), 100).await.unwrap().body().len(), 100);
+}

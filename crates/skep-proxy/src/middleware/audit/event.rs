@@ -1,0 +1,204 @@
+//! One record.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use http::header::USER_AGENT;
+use http::{HeaderMap, Method, StatusCode};
+use serde_json::{Map, Value, json};
+use skep_mcp::{Message, method};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use super::Recorder;
+use super::outcome::{self, Fault};
+use crate::middleware::exchange::{Exchange, Notes};
+use crate::middleware::identity::Identity;
+use crate::middleware::subject::{cut, subject};
+
+/// A request whose record is still to be written. One that nobody ends was given up by its client.
+pub(super) struct Pending {
+    recorder: Arc<Recorder>,
+    notes: Arc<Notes>,
+    verb: Method,
+    path: String,
+    source: Value,
+    user_agent: Option<String>,
+    opens_stream: bool,
+    began: Instant,
+    is_written: bool,
+}
+
+impl Pending {
+    pub(super) fn new(recorder: Arc<Recorder>, exchange: &Exchange<'_>, opens_stream: bool, began: Instant) -> Self {
+        let headers = &exchange.parts.headers;
+        let address = exchange.peer.address.ip().to_string();
+        let address =
+            Some(headers).filter(|_| recorder.settings.trusts_forwarded).and_then(forwarded).unwrap_or(address);
+        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let mut extra = Map::new();
+        for (member, value) in [("user_agent", text(USER_AGENT.as_str())), ("request_id", text("x-request-id"))] {
+            if let Some(value) = value {
+                extra.insert(member.to_owned(), json!(value));
+            }
+        }
+        Self {
+            source: json!({"type": "network", "value": address, "extra": extra}),
+            user_agent: text(USER_AGENT.as_str()),
+            notes: Arc::clone(exchange.notes()),
+            verb: exchange.parts.method.clone(),
+            path: exchange.parts.uri.path().to_owned(),
+            recorder,
+            opens_stream,
+            began,
+            is_written: false,
+        }
+    }
+
+    /// Writes the record of a request that was answered so.
+    pub(super) fn end(mut self, status: StatusCode, answer: &[u8], size: usize) {
+        let fault = (self.recorder.settings.detects_errors && status.is_success() && !self.opens_stream)
+            .then(|| outcome::fault(answer))
+            .flatten();
+        let outcome = if fault.is_some() { "application_error" } else { outcome::of(status) };
+        self.write(outcome, fault, Some((answer, size)));
+    }
+
+    fn write(&mut self, outcome: &str, fault: Option<Fault>, answer: Option<(&[u8], usize)>) {
+        self.is_written = true;
+        let settings = &self.recorder.settings;
+        let message = self.notes.message();
+        let kind = self.kind(message.as_ref());
+        if !settings.records(kind) {
+            return;
+        }
+        let now = OffsetDateTime::now_utc().format(&Rfc3339).unwrap_or_default();
+        let mut event = json!({
+            "time": now,
+            "level": "AUDIT",
+            "msg": "audit_event",
+            "audit_id": uuid::Uuid::new_v4().to_string(),
+            "type": kind,
+            "logged_at": now,
+            "outcome": outcome,
+            "component": settings.component,
+            "source": self.source,
+            "subjects": subjects(self.notes.identity().map(Arc::as_ref)),
+            "target": self.target(message.as_ref()),
+        });
+        if let Some(delegation) = self.notes.identity().and_then(|identity| identity.delegation.as_ref()) {
+            event["delegation"] = delegation.json(settings.hops);
+        }
+        let size = answer.map(|(_, size)| size).filter(|_| settings.has_answers && !self.opens_stream);
+        event["metadata"] = json!({"extra": self.extra(fault, size)});
+        let mut data = Map::new();
+        let request = message.filter(|message| settings.has_requests && message.text().len() <= settings.data_bytes);
+        if let Some(request) = request {
+            data.insert("request".to_owned(), said(request.text()));
+        }
+        if let Some((answer, _)) = answer.filter(|(answer, _)| settings.has_answers && !answer.is_empty()) {
+            let answer = String::from_utf8_lossy(answer);
+            data.insert("response".to_owned(), said(cut(&answer, settings.data_bytes).as_bytes()));
+        }
+        if !data.is_empty() {
+            event["data"] = Value::Object(data);
+        }
+        self.recorder.sink.write(event.to_string());
+    }
+
+    fn extra(&self, fault: Option<Fault>, size: Option<usize>) -> Value {
+        let transport = &self.recorder.settings.transport;
+        if self.opens_stream {
+            return json!({"transport": transport, "user_agent": self.user_agent});
+        }
+        let transport = if transport == "sse" { "sse" } else { "http" };
+        let mut extra = json!({"duration_ms": self.began.elapsed().as_millis(), "transport": transport});
+        if let Some(size) = size {
+            extra["response_size_bytes"] = json!(size);
+        }
+        if let Some(fault) = fault {
+            extra["jsonrpc_error_code"] = json!(fault.code);
+            extra["jsonrpc_error_message"] = json!(fault.message);
+        }
+        extra
+    }
+
+    fn kind(&self, message: Option<&Message>) -> &'static str {
+        let is_sse = self.recorder.settings.transport == "sse";
+        match message.map(Message::method) {
+            _ if self.opens_stream => "sse_connection",
+            Some("") => "http_request",
+            Some(method::INITIALIZE) => "mcp_initialize",
+            Some(method::TOOLS_CALL) => "mcp_tool_call",
+            Some(method::TOOLS_LIST) => "mcp_tools_list",
+            Some(method::RESOURCES_READ) => "mcp_resource_read",
+            Some(method::RESOURCES_LIST) => "mcp_resources_list",
+            Some(method::PROMPTS_GET) => "mcp_prompt_get",
+            Some(method::PROMPTS_LIST) => "mcp_prompts_list",
+            Some(method::PING) => "mcp_ping",
+            Some(method::SET_LOG_LEVEL) => "mcp_logging",
+            Some("completion/complete") => "mcp_completion",
+            Some(method::ROOTS_CHANGED) => "mcp_roots_list_changed",
+            Some(name) if name.starts_with("notifications/") => "mcp_notification",
+            Some(_) => "mcp_request",
+            None if is_sse && self.verb == Method::GET => "sse_connection",
+            None if self.verb == Method::POST => "mcp_request",
+            None => "http_request",
+        }
+    }
+
+    fn target(&self, message: Option<&Message>) -> Value {
+        let Some(message) = message.filter(|message| !message.method().is_empty()) else {
+            let kind = if self.opens_stream { "sse_endpoint" } else { "endpoint" };
+            return json!({"endpoint": self.path, "method": self.verb.as_str(), "type": kind});
+        };
+        let kind = match message.method() {
+            method::TOOLS_CALL | method::TOOLS_LIST => "tool",
+            name if name.starts_with("resources/") => "resource",
+            method::PROMPTS_GET | method::PROMPTS_LIST => "prompt",
+            _ => "endpoint",
+        };
+        let mut target = json!({"endpoint": self.path, "method": message.method(), "type": kind});
+        if let Some(subject) = subject(message) {
+            target["name"] = json!(subject);
+        }
+        target
+    }
+}
+
+/// A client that does not wait for the answer has still asked.
+impl Drop for Pending {
+    fn drop(&mut self) {
+        if !self.is_written {
+            self.write("error", None, None);
+        }
+    }
+}
+
+/// Whom something that stands before us names.
+fn forwarded(headers: &HeaderMap) -> Option<String> {
+    let first = |name: &str| {
+        let value = headers.get(name)?.to_str().ok()?;
+        value.split(',').next().map(str::trim).filter(|value| !value.is_empty()).map(str::to_owned)
+    };
+    first("x-forwarded-for").or_else(|| first("x-real-ip"))
+}
+
+fn subjects(identity: Option<&Identity>) -> Value {
+    let Some(identity) = identity else { return json!({"user": "anonymous"}) };
+    let claim = |name: &str| identity.claims.get(name).and_then(Value::as_str).unwrap_or_default();
+    let names = [identity.name.as_str(), claim("preferred_username"), &identity.email, "anonymous"];
+    let user = names.into_iter().find(|name| !name.is_empty());
+    let mut subjects = json!({"user_id": identity.subject, "user": user});
+    for name in ["client_name", "client_version"] {
+        if !claim(name).is_empty() {
+            subjects[name] = json!(claim(name));
+        }
+    }
+    subjects
+}
+
+/// What somebody said: as JSON if it is that, or else as a text.
+fn said(text: &[u8]) -> Value {
+    serde_json::from_slice(text).unwrap_or_else(|_| json!(String::from_utf8_lossy(text)))
+}

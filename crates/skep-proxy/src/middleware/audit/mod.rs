@@ -1,0 +1,71 @@
+//! A record of every request: who asked for what, and how it ended.
+//!
+//! One line of JSON for each, written before the answer has ended or, where the client goes away before that, when it
+//! does. A record is written in one piece, and the request waits for it, so that none is lost when the proxy stops.
+//! Neither headers nor tokens are in it; what a message says is in it only where that was asked for.
+
+mod event;
+mod outcome;
+mod settings;
+mod sink;
+mod watch;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use http::header::ACCEPT;
+use http::{HeaderMap, Method};
+
+use self::event::Pending;
+pub use self::settings::{AuditError, AuditSettings};
+use self::sink::Sink;
+use self::watch::watched;
+use super::exchange::Exchange;
+use super::layer::{Layer, Next};
+use crate::answer::Answer;
+
+/// Records requests. Around everything that may refuse one.
+#[derive(Debug)]
+pub struct Audit(Arc<Recorder>);
+
+/// What is recorded, and where.
+#[derive(Debug)]
+struct Recorder {
+    settings: AuditSettings,
+    sink: Sink,
+}
+
+impl Audit {
+    /// Opens the place for the records.
+    pub fn new(settings: AuditSettings) -> Result<Self, AuditError> {
+        settings.check()?;
+        let sink = Sink::open(settings.file.as_deref())?;
+        Ok(Self(Arc::new(Recorder { settings, sink })))
+    }
+}
+
+impl Layer for Audit {
+    fn pass<'a>(&'a self, exchange: Exchange<'a>, next: Next<'a>) -> BoxFuture<'a, Answer> {
+        async move {
+            let opens_stream = exchange.parts.method == Method::GET && takes_events(&exchange.parts.headers);
+            let pending = Pending::new(Arc::clone(&self.0), &exchange, opens_stream, Instant::now());
+            let answer = next.pass(exchange).await;
+            if opens_stream {
+                // It may last for hours, so that its beginning is what is recorded.
+                pending.end(answer.status(), &[], 0);
+                return answer;
+            }
+            watched(answer, pending, &self.0.settings)
+        }
+        .boxed()
+    }
+}
+
+fn takes_events(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|range| {
+        range.split(';').next().is_some_and(|range| range.trim().eq_ignore_ascii_case("text/event-stream"))
+    })
+}

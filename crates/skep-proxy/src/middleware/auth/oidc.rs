@@ -1,0 +1,207 @@
+//! Callers who have to prove who they are, with a token of an issuer that is trusted.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+
+use super::challenge::{Challenge, Unproven, metadata_url};
+use super::introspection::{GOOGLE, Introspection};
+use super::issuer::Endpoint;
+use super::keys::Keys;
+use super::resource::ProtectedResource;
+use super::token::{self, Expected, SignedToken, TokenError};
+use crate::answer::Answer;
+use crate::fetch::{FetchPolicy, Fetcher};
+use crate::middleware::exchange::Exchange;
+use crate::middleware::identity::Identity;
+use crate::middleware::layer::{Layer, Next};
+use crate::tls::TlsError;
+
+/// What tokens have to be like, and whom to ask about them. What is empty is not asked for.
+#[derive(Clone, Default)]
+pub struct OidcSettings {
+    /// Who has to have issued a token; also where discovery begins.
+    pub issuer: String,
+    /// Whom a token has to be meant for.
+    pub audience: String,
+    /// Where the keys of the issuer are; discovery finds them when it is empty.
+    pub key_set_url: String,
+    /// Where to ask about tokens that only their issuer understands.
+    pub introspection_url: String,
+    /// Who we are there.
+    pub client_id: String,
+    pub client_secret: String,
+    /// A file with the authorities to trust instead of the machine's.
+    pub authorities_file: Option<PathBuf>,
+    /// A file with a token of ours for the issuer.
+    pub token_file: Option<PathBuf>,
+    /// Whether the issuer may be at an address that is not for everybody.
+    pub allows_private: bool,
+    /// Whether the issuer may be asked without TLS.
+    pub allows_http: bool,
+    /// What the resource calls itself.
+    pub resource_url: String,
+    /// The scopes that clients should ask for.
+    pub scopes: Vec<String>,
+}
+
+impl fmt::Debug for OidcSettings {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("OidcSettings").field("issuer", &self.issuer).finish_non_exhaustive()
+    }
+}
+
+/// Why callers cannot be asked for tokens.
+#[derive(Debug, thiserror::Error)]
+pub enum OidcError {
+    /// Nobody is there whose tokens could be good.
+    #[error("there is neither an Issuer nor a JWKSURL")]
+    NoIssuer,
+    /// A file cannot be read.
+    #[error("{field} {file} cannot be read: {cause}")]
+    File { field: &'static str, file: String, cause: String },
+    /// The file is there, and nothing is in it.
+    #[error("AuthTokenFile {0} is empty")]
+    NoToken(String),
+    /// The authorities are none.
+    #[error("CACertPath: {0}")]
+    Authorities(#[from] TlsError),
+    /// Everybody's tokens would be good.
+    #[error("IntrospectionURL is that of Google, whose tokens are for anybody, and there is no Audience")]
+    NoAudience,
+    /// It is no address.
+    #[error("{0} is no URL")]
+    Address(&'static str),
+}
+
+/// Asks callers for tokens.
+#[derive(Debug)]
+pub struct Oidc {
+    expected: Expected,
+    keys: Keys,
+    introspection: Option<Introspection>,
+    challenge: Challenge,
+    resource: ProtectedResource,
+}
+
+impl Oidc {
+    /// Checks the settings. Nobody is asked anything yet, so that a proxy can start before its issuer.
+    pub fn new(settings: &OidcSettings) -> Result<Self, OidcError> {
+        if settings.issuer.is_empty() && settings.key_set_url.is_empty() {
+            return Err(OidcError::NoIssuer);
+        }
+        if settings.introspection_url == GOOGLE && settings.audience.trim().is_empty() {
+            return Err(OidcError::NoAudience);
+        }
+        let authorities = settings.authorities_file.as_ref().map(|file| read("CACertPath", file)).transpose()?;
+        if let Some(file) = &settings.token_file
+            && read("AuthTokenFile", file)?.trim_ascii().is_empty()
+        {
+            return Err(OidcError::NoToken(file.display().to_string()));
+        }
+        if settings.allows_http {
+            tracing::warn!(issuer = settings.issuer, "the issuer may be asked without TLS, which protects nothing");
+        }
+        let policy = FetchPolicy {
+            allows_private: settings.allows_private,
+            allows_http: settings.allows_http,
+            authorities,
+            ..FetchPolicy::default()
+        };
+        let endpoint = Endpoint { fetcher: Fetcher::new(&policy)?, token_file: settings.token_file.clone() };
+        let place = match settings.key_set_url.as_str() {
+            "" => None,
+            place => Some(place.parse().map_err(|_| OidcError::Address("JWKSURL"))?),
+        };
+        let (client, secret) = (&settings.client_id, &settings.client_secret);
+        let introspection = match settings.introspection_url.as_str() {
+            "" => None,
+            address => Some(
+                Introspection::new(endpoint.clone(), address, client, secret)
+                    .ok_or(OidcError::Address("IntrospectionURL"))?,
+            ),
+        };
+        Ok(Self {
+            expected: Expected { issuer: settings.issuer.clone(), audience: settings.audience.clone() },
+            keys: Keys::new(endpoint, &settings.issuer, place),
+            introspection,
+            challenge: Challenge {
+                realm: settings.issuer.clone(),
+                resource_metadata: metadata_url(&settings.resource_url).unwrap_or_default(),
+                scope: settings.scopes.join(" "),
+            },
+            resource: ProtectedResource::new(&settings.resource_url, &settings.issuer, &settings.scopes),
+        })
+    }
+
+    pub(crate) fn resource(&self) -> &ProtectedResource {
+        &self.resource
+    }
+
+    async fn identify(&self, headers: &HeaderMap) -> Result<Identity, Unproven> {
+        let token = bearer(headers)?;
+        let claims = match SignedToken::read(token) {
+            Ok(signed) => self.check(signed).await,
+            // It may be of the other kind.
+            Err(TokenError::Malformed) => self.introspect(token).await,
+            Err(error) => Err(error),
+        };
+        Identity::from_claims(claims.map_err(Unproven::Token)?, token).ok_or(Unproven::Nobody)
+    }
+
+    async fn check(&self, token: SignedToken<'_>) -> Result<serde_json::Map<String, serde_json::Value>, TokenError> {
+        self.keys.verify(&token).await?;
+        token::check_times(&token.claims, token::now())?;
+        self.expected.check(&token.claims)?;
+        Ok(token.claims)
+    }
+
+    async fn introspect(&self, token: &str) -> Result<serde_json::Map<String, serde_json::Value>, TokenError> {
+        let Some(introspection) = &self.introspection else {
+            let told = "failed to introspect opaque token: no introspection endpoint available";
+            return Err(TokenError::Unknown(told));
+        };
+        introspection.claims(token, &self.expected, token::now()).await
+    }
+}
+
+fn read(field: &'static str, file: &PathBuf) -> Result<Vec<u8>, OidcError> {
+    std::fs::read(file).map_err(|error| {
+        let (file, cause) = (file.display().to_string(), error.to_string());
+        OidcError::File { field, file, cause }
+    })
+}
+
+/// The token of a request. Two of them are refused: whoever comes after us might believe the other one.
+fn bearer(headers: &HeaderMap) -> Result<&str, Unproven> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let value = values.next().ok_or(Unproven::NoHeader)?;
+    if values.next().is_some() {
+        return Err(Unproven::WrongScheme);
+    }
+    let token = value.to_str().ok().and_then(|value| value.strip_prefix("Bearer ")).ok_or(Unproven::WrongScheme)?;
+    if token.trim().is_empty() { Err(Unproven::NoToken) } else { Ok(token) }
+}
+
+impl Layer for Oidc {
+    fn pass<'a>(&'a self, exchange: Exchange<'a>, next: Next<'a>) -> BoxFuture<'a, Answer> {
+        async move {
+            match self.identify(&exchange.parts.headers).await {
+                Ok(identity) => {
+                    exchange.notes().identify(Arc::new(identity));
+                    next.pass(exchange).await
+                }
+                Err(unproven) => {
+                    tracing::debug!(?unproven, "a request proves nothing");
+                    self.challenge.answer(&unproven)
+                }
+            }
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,167 @@
+//! Records of requests.
+
+use std::path::Path;
+
+use jsonwebtoken::Algorithm;
+use serde_json::{Value, json};
+use skep_proxy::middleware::{Audit, AuditSettings, Authentication, Oidc, Step};
+use tempfile::TempDir;
+
+use super::auth::issuer::{Issuer, Key};
+use super::{Guarded, rules, with_tools};
+use crate::http::{PATIENCE, Request, call, request};
+use crate::transparent::server::reply;
+
+fn settings(folder: &TempDir) -> AuditSettings {
+    AuditSettings {
+        component: "hive".to_owned(),
+        transport: "streamable-http".to_owned(),
+        file: Some(folder.path().join("audit.log")),
+        ..AuditSettings::default()
+    }
+}
+
+/// The records so far, at least so many. A record may be written when the client has its answer already.
+async fn records(folder: &TempDir, count: usize) -> Vec<Value> {
+    let file = folder.path().join("audit.log");
+    let read = |file: &Path| -> Vec<Value> {
+        let text = std::fs::read_to_string(file).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let waiting = async {
+        while read(&file).len() < count {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.unwrap();
+    read(&file)
+}
+
+fn chain(settings: AuditSettings) -> Vec<Step> {
+    let rules = rules(&["feed"], &[]);
+    vec![
+        Step::Audit(Audit::new(settings).unwrap()),
+        Step::Authenticate(Authentication::Anonymous),
+        Step::ToolCalls(rules),
+        Step::Parse,
+        Step::Recover,
+    ]
+}
+
+#[tokio::test]
+async fn a_call_is_recorded_with_who_made_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let guarded = Guarded::new(chain(settings(&folder)), with_tools).await;
+    let post = Request::post(&call(1, "feed"))
+        .header("User-Agent", "probe/1")
+        .header("X-Request-ID", "r-1")
+        .header("X-Forwarded-For", "203.0.113.9")
+        .header("Authorization", "Bearer hunter2");
+    assert_eq!(guarded.send(post).await.json().await["result"]["called"], "feed");
+    let records = records(&folder, 1).await;
+    let record = &records[0];
+    assert_eq!((&record["level"], &record["msg"]), (&json!("AUDIT"), &json!("audit_event")));
+    assert_eq!((&record["type"], &record["outcome"]), (&json!("mcp_tool_call"), &json!("success")));
+    assert_eq!((&record["component"], &record["data"]), (&json!("hive"), &Value::Null));
+    let source =
+        json!({"type": "network", "value": "127.0.0.1", "extra": {"user_agent": "probe/1", "request_id": "r-1"}});
+    assert_eq!(record["source"], source);
+    assert_eq!(record["subjects"], json!({"user_id": "anonymous", "user": "Anonymous User"}));
+    assert_eq!(record["target"], json!({"endpoint": "/mcp", "method": "tools/call", "name": "feed", "type": "tool"}));
+    assert_eq!(record["metadata"]["extra"]["transport"], "http");
+    assert!(
+        record["metadata"]["extra"]["duration_ms"].is_u64()
+            && record["metadata"]["extra"]["response_size_bytes"].is_null()
+    );
+    assert!(!record.to_string().contains("hunter2"));
+}
+
+#[tokio::test]
+async fn trap_56_what_is_refused_is_recorded_too_with_who_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = Key::new("k", Algorithm::ES256);
+    let issuer = Issuer::start(&[&key]).await;
+    let oidc = Box::new(Oidc::new(&issuer.settings()).unwrap());
+    let steps = vec![
+        Step::Audit(Audit::new(settings(&folder)).unwrap()),
+        Step::Authenticate(Authentication::Oidc(oidc)),
+        Step::ToolCalls(rules(&["feed"], &[])),
+        Step::Parse,
+        Step::Recover,
+    ];
+    let guarded = Guarded::new(steps, with_tools).await;
+    let mut claims = issuer.claims();
+    claims["act"] = json!({"iss": "i", "sub": "agent"});
+    claims["preferred_username"] = json!("ann.bee");
+    claims["tsid"] = json!("a link");
+    let token = format!("Bearer {}", key.sign(&claims));
+    assert_eq!(guarded.send(Request::post(&call(1, "feed"))).await.status, 401);
+    let hidden = guarded.send(Request::post(&call(2, "secret")).header("Authorization", &token)).await;
+    assert_eq!(hidden.status, 200);
+    drop(hidden);
+    let records = records(&folder, 2).await;
+    assert_eq!((&records[0]["outcome"], &records[0]["subjects"]), (&json!("denied"), &json!({"user": "anonymous"})));
+    let hidden = &records[1];
+    assert_eq!((&hidden["outcome"], &hidden["subjects"]["user_id"]), (&json!("application_error"), &json!("ann")));
+    assert_eq!((&hidden["subjects"]["user"], &hidden["target"]["name"]), (&json!("ann.bee"), &json!("secret")));
+    let extra = &hidden["metadata"]["extra"];
+    assert_eq!(
+        (&extra["jsonrpc_error_code"], &extra["jsonrpc_error_message"]),
+        (&json!(-32602), &json!("tool not found"))
+    );
+    let delegation =
+        json!({"chain": [{"iss": "i", "sub": "agent"}], "truncated": false, "omitted": 0, "malformed": false});
+    assert_eq!(hidden["delegation"], delegation);
+    assert!(!hidden.to_string().contains("a link") && !hidden.to_string().contains(&token[10..]));
+}
+
+#[tokio::test]
+async fn the_beginning_of_a_stream_is_recorded_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let audit = AuditSettings { transport: "sse".to_owned(), ..settings(&folder) };
+    let guarded =
+        Guarded::new(chain(audit), |_| reply(200, &[("content-type", "text/event-stream")], ": alive\n\n")).await;
+    let mut stream = guarded.send(Request::new("GET", "/sse").header("Accept", "text/event-stream")).await;
+    stream.text().await;
+    guarded.send(Request::new("GET", "/other")).await.text().await;
+    let records = records(&folder, 2).await;
+    assert_eq!((&records[0]["type"], &records[0]["outcome"]), (&json!("sse_connection"), &json!("success")));
+    assert_eq!(records[0]["target"], json!({"endpoint": "/sse", "method": "GET", "type": "sse_endpoint"}));
+    assert_eq!(records.len(), 2);
+}
+
+#[tokio::test]
+async fn what_was_said_is_recorded_where_that_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let audit = AuditSettings { has_requests: true, has_answers: true, data_bytes: 120, ..settings(&folder) };
+    let guarded = Guarded::new(chain(audit), with_tools).await;
+    guarded.send(Request::post(&call(1, "feed"))).await.text().await;
+    guarded.send(Request::post(&request(2, "tools/list", &json!({"x": "y".repeat(200)})))).await.text().await;
+    let records = records(&folder, 2).await;
+    assert_eq!(records[0]["data"]["request"]["params"]["name"], "feed");
+    assert_eq!(records[0]["data"]["response"]["result"]["called"], "feed");
+    assert!(records[0]["metadata"]["extra"]["response_size_bytes"].as_u64().unwrap() > 10);
+    assert_eq!(records[1]["data"]["request"], Value::Null, "too large");
+    assert_eq!(records[1]["data"]["response"].as_str().unwrap().len(), 120);
+}
+
+#[tokio::test]
+async fn types_can_be_left_out_and_must_exist() {
+    let folder = tempfile::tempdir().unwrap();
+    let types = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let audit = AuditSettings {
+        types: types(&["mcp_tool_call", "mcp_ping", "sse_connection"]),
+        excluded: types(&["mcp_ping"]),
+        ..settings(&folder)
+    };
+    let guarded = Guarded::new(chain(audit), with_tools).await;
+    guarded.send(Request::post(&request(1, "ping", &json!({})))).await.text().await;
+    guarded.send(Request::post(&request(2, "tools/list", &json!({})))).await.text().await;
+    guarded.send(Request::post(&call(3, "feed"))).await.text().await;
+    let records = records(&folder, 1).await;
+    assert_eq!(records.iter().map(|record| record["type"].clone()).collect::<Vec<_>>(), ["mcp_tool_call"]);
+    let unknown = AuditSettings { types: types(&["mcp_tea_break"]), ..settings(&folder) };
+    assert!(Audit::new(unknown).unwrap_err().to_string().contains("mcp_tea_break"));
+    let nowhere = AuditSettings { file: Some("/no/such/folder/log".into()), ..settings(&folder) };
+    assert!(Audit::new(nowhere).unwrap_err().to_string().contains("logFile /no/such/folder/log"));
+}

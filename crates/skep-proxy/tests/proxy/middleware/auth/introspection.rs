@@ -1,0 +1,96 @@
+//! Tokens that only their issuer understands.
+
+use jsonwebtoken::Algorithm;
+use serde_json::{Value, json};
+use skep_proxy::middleware::OidcSettings;
+
+use super::issuer::{AUDIENCE, Key, now};
+use super::{call_with, guarded};
+use crate::transparent::server::{Server, reply};
+
+fn settings(server: &Server) -> OidcSettings {
+    OidcSettings {
+        issuer: "https://issuer.example".to_owned(),
+        audience: AUDIENCE.to_owned(),
+        introspection_url: format!("http://{}/introspect", server.address),
+        client_id: "the proxy".to_owned(),
+        client_secret: "p:w&d%".to_owned(),
+        allows_private: true,
+        allows_http: true,
+        ..OidcSettings::default()
+    }
+}
+
+fn good() -> Value {
+    json!({"active": true, "iss": " https://issuer.example", "aud": AUDIENCE, "sub": "ann", "exp": now() + 60})
+}
+
+#[tokio::test]
+async fn an_issuer_is_asked_as_the_standard_says() {
+    let endpoint = Server::start(|_| reply(200, &[("content-type", "application/json")], good().to_string())).await;
+    let guarded = guarded(&settings(&endpoint)).await;
+    assert_eq!(call_with(&guarded, "op/aque+").await.status, 200);
+    assert_eq!(call_with(&guarded, "op/aque+").await.status, 200);
+    let asked = endpoint.seen();
+    assert_eq!(asked.len(), 2, "nothing is remembered");
+    assert_eq!((asked[0].method.as_str(), asked[0].target.as_str()), ("POST", "/introspect"));
+    assert_eq!(asked[0].body, "token=op%2Faque%2B&token_type_hint=access_token");
+    // the+proxy:p%3Aw%26d%25
+    assert_eq!(asked[0].header("authorization"), Some("Basic dGhlK3Byb3h5OnAlM0F3JTI2ZCUyNQ=="));
+}
+
+#[tokio::test]
+async fn auth_traps_14_and_86_what_an_endpoint_says_is_judged_and_not_repeated() {
+    let with = |member: &str, value: Value| {
+        let mut claims = good();
+        claims[member] = value;
+        (200, claims.to_string())
+    };
+    for ((status, body), told) in [
+        (with("active", json!(false)), "token is not active"),
+        (with("active", json!("true")), "token is not active"),
+        ((200, r#"{"sub":"ann"}"#.to_owned()), "token is not active"),
+        (with("exp", json!(now() - 5)), "token is expired"),
+        (with("exp", Value::Null), "token has no expiration time"),
+        (with("iss", json!("https://evil.example")), "invalid issuer"),
+        (with("aud", json!("https://evil.example")), "invalid audience"),
+        (with("sub", Value::Null), "Invalid authentication claims"),
+        ((200, "a secret that is no JSON".to_owned()), "failed to introspect opaque token"),
+        ((401, "a secret".to_owned()), "failed to introspect opaque token"),
+        ((500, "a secret".to_owned()), "failed to introspect opaque token"),
+        ((200, format!("\"{}\"", "a secret".repeat(1 << 20))), "failed to introspect opaque token"),
+    ] {
+        let shown = format!("{body:.60}");
+        let endpoint = Server::start(move |_| reply(status, &[], body.clone())).await;
+        let guarded = guarded(&settings(&endpoint)).await;
+        let mut refused = call_with(&guarded, "opaque").await;
+        let text = refused.text().await;
+        assert_eq!(
+            (refused.status, text.contains(told), text.contains("a secret")),
+            (401, true, false),
+            "{shown}: {text}"
+        );
+        assert!(guarded.server.seen().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_signed_token_that_is_bad_is_not_asked_about() {
+    let endpoint = Server::start(|_| reply(200, &[], good().to_string())).await;
+    let settings = OidcSettings { key_set_url: format!("http://{}/keys", endpoint.address), ..settings(&endpoint) };
+    let guarded = guarded(&settings).await;
+    let key = Key::new("k", Algorithm::ES256);
+    assert_eq!(call_with(&guarded, &key.sign(&good())).await.status, 401);
+    assert!(endpoint.seen().iter().all(|seen| seen.target == "/keys"));
+}
+
+#[tokio::test]
+async fn an_endpoint_that_is_down_proves_nothing() {
+    let endpoint = Server::start(|_| reply(200, &[], "")).await;
+    let settings = settings(&endpoint);
+    endpoint.end().await;
+    let guarded = guarded(&settings).await;
+    let mut refused = call_with(&guarded, "opaque").await;
+    assert_eq!(refused.status, 401);
+    assert!(!refused.text().await.contains("127.0.0.1"));
+}

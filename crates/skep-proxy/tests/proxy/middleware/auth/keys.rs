@@ -1,0 +1,159 @@
+//! The keys of an issuer: found late, replaced, missing.
+
+use std::sync::Arc;
+
+use futures::future::join_all;
+use jsonwebtoken::Algorithm;
+use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
+use rustls::ServerConfig;
+use rustls::pki_types::PrivateKeyDer;
+use rustls::pki_types::pem::PemObject as _;
+use skep_proxy::middleware::{Oidc, OidcSettings};
+use tokio_rustls::TlsAcceptor;
+
+use super::issuer::{Issuer, Key};
+use super::{call_with, guarded};
+
+#[tokio::test]
+async fn auth_trap_1_a_failure_is_not_remembered() {
+    let key = Key::new("k", Algorithm::ES256);
+    let issuer = Issuer::start(&[&key]).await;
+    let guarded = guarded(&issuer.settings()).await;
+    let token = key.sign(&issuer.claims());
+    for (failure, told) in [
+        ((503, "later"), "OIDC discovery failed"),
+        ((200, "garbage"), "OIDC discovery failed"),
+        ((200, r#"{"issuer":"x"}"#), "OIDC discovery failed"),
+        ((302, ""), "OIDC discovery failed"),
+    ] {
+        issuer.fail(Some(failure));
+        let mut refused = call_with(&guarded, &token).await;
+        let body = refused.text().await;
+        assert_eq!(refused.status, 401);
+        assert!(body.contains(told) && !body.contains("garbage") && !body.contains("127.0.0.1"), "{body}");
+    }
+    issuer.fail(None);
+    assert_eq!(call_with(&guarded, &token).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_key_set_that_is_none_is_told_and_asked_for_again() {
+    let key = Key::new("k", Algorithm::ES256);
+    let issuer = Issuer::start(&[&key]).await;
+    let settings = OidcSettings { key_set_url: format!("{}/keys", issuer.url), ..issuer.settings() };
+    let guarded = guarded(&settings).await;
+    let token = key.sign(&issuer.claims());
+    let large = "x".repeat(10 << 20);
+    for failure in [(500, "no"), (200, "garbage"), (200, large.as_str()), (404, "")] {
+        issuer.fail(Some(failure));
+        let mut refused = call_with(&guarded, &token).await;
+        assert!(refused.status == 401 && refused.text().await.contains("failed to fetch JWKS"), "{failure:.20?}");
+    }
+    issuer.fail(None);
+    assert_eq!(call_with(&guarded, &token).await.status, 200);
+}
+
+#[tokio::test]
+async fn one_request_asks_for_all() {
+    let key = Key::new("k", Algorithm::ES256);
+    let issuer = Issuer::start(&[&key]).await;
+    let guarded = guarded(&issuer.settings()).await;
+    let token = key.sign(&issuer.claims());
+    let answers = join_all((0..40).map(|_| call_with(&guarded, &token))).await;
+    assert!(answers.iter().all(|answer| answer.status == 200));
+    assert_eq!(issuer.asked(), ["/.well-known/openid-configuration", "/keys"]);
+}
+
+#[tokio::test]
+async fn auth_trap_16_a_key_that_is_replaced_under_load_is_taken_at_once() {
+    let (old, new) = (Key::new("old", Algorithm::RS256), Key::new("new", Algorithm::ES384));
+    let issuer = Issuer::start(&[&old]).await;
+    let guarded = guarded(&issuer.settings()).await;
+    let (by_old, by_new) = (old.sign(&issuer.claims()), new.sign(&issuer.claims()));
+    assert_eq!(call_with(&guarded, &by_old).await.status, 200);
+    issuer.publish(&[&old, &new]);
+    let tokens = (0..40).map(|turn| if turn % 2 == 0 { &by_old } else { &by_new });
+    let answers = join_all(tokens.map(|token| call_with(&guarded, token))).await;
+    let statuses: Vec<u16> = answers.iter().map(|answer| answer.status).collect();
+    assert!(statuses.iter().step_by(2).all(|status| *status == 200), "{statuses:?}");
+    // Those that came while somebody asked already may have been told that there is no such key; whoever asks now is not.
+    assert_eq!(call_with(&guarded, &by_new).await.status, 200);
+    assert_eq!(issuer.asked(), ["/.well-known/openid-configuration", "/keys", "/keys"]);
+    issuer.publish(&[&new]);
+    assert_eq!(call_with(&guarded, &by_old).await.status, 200, "nobody has asked yet, and the key was good");
+}
+
+#[tokio::test]
+async fn keys_that_nobody_has_do_not_make_us_ask_and_ask() {
+    let key = Key::new("k", Algorithm::ES256);
+    let issuer = Issuer::start(&[&key]).await;
+    let guarded = guarded(&issuer.settings()).await;
+    assert_eq!(call_with(&guarded, &key.sign(&issuer.claims())).await.status, 200);
+    for number in 0..20 {
+        let mut unknown = key.clone();
+        unknown.id = format!("unknown-{number}");
+        assert_eq!(call_with(&guarded, &unknown.sign(&issuer.claims())).await.status, 401);
+    }
+    assert_eq!(issuer.asked(), ["/.well-known/openid-configuration", "/keys", "/keys"]);
+}
+
+/// An authority, and a listener's certificate of it.
+fn certificates() -> (String, TlsAcceptor) {
+    let authority_key = KeyPair::generate().unwrap();
+    let mut authority = CertificateParams::default();
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let root = authority.self_signed(&authority_key).unwrap().pem();
+    let key = KeyPair::generate().unwrap();
+    let own = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+    let own = own.signed_by(&key, &rcgen::Issuer::new(authority, authority_key)).unwrap();
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let private = PrivateKeyDer::from_pem_slice(key.serialize_pem().as_bytes()).unwrap();
+    let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let config = config.with_no_client_auth().with_single_cert(vec![own.der().clone()], private).unwrap();
+    (root, TlsAcceptor::from(Arc::new(config)))
+}
+
+#[tokio::test]
+async fn auth_trap_3_an_issuer_of_a_private_authority_is_trusted_for_all_it_is_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let (root, acceptor) = certificates();
+    let key = Key::new("k", Algorithm::ES256);
+    let issuer = Issuer::start_with(Some(acceptor), &[&key]).await;
+    let (trusted, token_file) = (folder.path().join("ca.crt"), folder.path().join("token"));
+    std::fs::write(&trusted, &root).unwrap();
+    std::fs::write(&token_file, " first \n").unwrap();
+    let settings = OidcSettings { allows_http: false, ..issuer.settings() };
+    let token = key.sign(&issuer.claims());
+    let untrusting = guarded(&settings).await;
+    assert_eq!(call_with(&untrusting, &token).await.status, 401);
+    issuer.asked();
+    let settings = OidcSettings { authorities_file: Some(trusted), token_file: Some(token_file.clone()), ..settings };
+    let trusting = guarded(&settings).await;
+    // Such tokens are replaced while a proxy runs.
+    std::fs::write(&token_file, "second\n").unwrap();
+    assert_eq!(call_with(&trusting, &token).await.status, 200);
+    let shown: Vec<_> = issuer.server.seen();
+    assert_eq!(shown.len(), 2);
+    assert!(shown.iter().all(|seen| seen.header("authorization") == Some("Bearer second")));
+}
+
+#[test]
+fn settings_that_cannot_work_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let empty = folder.path().join("empty");
+    std::fs::write(&empty, " \n").unwrap();
+    let issuer = || OidcSettings { issuer: "https://i".to_owned(), ..OidcSettings::default() };
+    let google = "https://oauth2.googleapis.com/tokeninfo".to_owned();
+    for (settings, told) in [
+        (OidcSettings::default(), "neither an Issuer nor a JWKSURL"),
+        (OidcSettings { authorities_file: Some("/no/such/file".into()), ..issuer() }, "CACertPath /no/such/file"),
+        (OidcSettings { authorities_file: Some(empty.clone()), ..issuer() }, "CACertPath: "),
+        (OidcSettings { token_file: Some("/no/such/file".into()), ..issuer() }, "AuthTokenFile /no/such/file"),
+        (OidcSettings { token_file: Some(empty), ..issuer() }, "is empty"),
+        (OidcSettings { introspection_url: google, audience: " ".to_owned(), ..issuer() }, "no Audience"),
+        (OidcSettings { key_set_url: "http://a b".to_owned(), ..issuer() }, "JWKSURL is no URL"),
+    ] {
+        let said = Oidc::new(&settings).unwrap_err().to_string();
+        assert!(said.contains(told), "{said}");
+    }
+}

@@ -1,0 +1,23 @@
+//! Callers who have to prove who they are.
+
+mod answers;
+mod attacks;
+mod introspection;
+pub(super) mod issuer;
+mod keys;
+
+use skep_proxy::middleware::{Authentication, Oidc, OidcSettings, Step};
+
+use super::{Guarded, with_tools};
+use crate::http::{Request, Response, call};
+
+/// A server whose callers have to prove who they are.
+async fn guarded(settings: &OidcSettings) -> Guarded {
+    let oidc = Box::new(Oidc::new(settings).unwrap());
+    Guarded::new(vec![Step::Authenticate(Authentication::Oidc(oidc)), Step::Parse], with_tools).await
+}
+
+/// Calls a tool with a token.
+async fn call_with(guarded: &Guarded, token: &str) -> Response {
+    guarded.send(Request::post(&call(1, "feed")).header("Authorization", &format!("Bearer {token}"))).await
+}

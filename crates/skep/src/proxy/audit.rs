@@ -1,0 +1,46 @@
+//! What is recorded, as a document says it.
+
+use std::path::PathBuf;
+
+use skep_api::config::run_config::AuditConfig;
+use skep_api::config::run_config::middleware::AuditParameters;
+use skep_proxy::middleware::{Audit, AuditSettings};
+
+/// Records requests as a document says. `trusts_forwarded` says whether headers are believed about where they came from.
+pub(super) fn recorder(parameters: &AuditParameters, trusts_forwarded: bool) -> Result<Audit, String> {
+    let config = match (&parameters.config_data, parameters.config_path.as_str()) {
+        (Some(config), _) => config.clone(),
+        (None, "") => AuditConfig::default(),
+        (None, path) => {
+            let text = std::fs::read_to_string(path).map_err(|error| format!("config_path {path}: {error}"))?;
+            let document = serde_json::from_str(&text).map_err(|error| format!("config_path {path}: {error}"))?;
+            skep_api::config::document::read(document).map_err(|error| format!("config_path {path}: {error}"))?
+        }
+    };
+    let usual = AuditSettings::default();
+    let named = [&config.component, &parameters.component].into_iter().find(|name| !name.is_empty());
+    let data_bytes = match usize::try_from(config.max_data_size) {
+        Ok(0) => usual.data_bytes,
+        Ok(bytes) => bytes,
+        Err(_) => return Err(format!("maxDataSize: {} is below zero", config.max_data_size)),
+    };
+    let hops = match config.max_delegation_depth.map(usize::try_from) {
+        None => usual.hops,
+        Some(Ok(hops)) if hops > 0 => hops,
+        Some(_) => return Err("maxDelegationDepth: it must be above zero".to_owned()),
+    };
+    let settings = AuditSettings {
+        component: named.cloned().unwrap_or(usual.component),
+        transport: parameters.transport_type.clone(),
+        types: config.event_types.into_iter().collect(),
+        excluded: config.exclude_event_types.into_iter().collect(),
+        has_requests: config.include_request_data,
+        has_answers: config.include_response_data,
+        detects_errors: config.detect_application_errors.unwrap_or(usual.detects_errors),
+        data_bytes,
+        hops,
+        file: (!config.log_file.is_empty()).then(|| PathBuf::from(config.log_file)),
+        trusts_forwarded,
+    };
+    Audit::new(settings).map_err(|error| error.to_string())
+}
