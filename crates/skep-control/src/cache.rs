@@ -153,7 +153,8 @@ impl<K: ResourceExt + Clone + DeserializeOwned + Debug + Send + Sync + 'static> 
     pub async fn follow(self: Arc<Self>, namespace: Option<String>, api: Api<K>, config: watcher::Config) {
         self.expect(namespace.as_deref());
         let scope = namespace.unwrap_or_default();
-        let mut events = watcher::watcher(api, config).backoff(ResetTimerBackoff::new(Pauses::default(), GOOD_TIME)).boxed();
+        let mut events =
+            watcher::watcher(api, config).backoff(ResetTimerBackoff::new(Pauses::default(), GOOD_TIME)).boxed();
         let mut listed: BTreeMap<Key, Arc<K>> = BTreeMap::new();
         while let Some(event) = events.next().await {
             match event {
