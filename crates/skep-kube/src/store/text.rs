@@ -15,6 +15,9 @@ pub const SHARED: usize = 16 * 1024;
 /// Which lengths are packed. Shorter text gains little.
 const PACKED: Range<usize> = 1024..SHARED;
 
+/// What the packed form of any of them fits into, for sure.
+const ROOM: usize = SHARED / 4 * 5;
+
 /// The text of an object.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Text(Form);
@@ -84,10 +87,12 @@ fn packed(text: &[u8]) -> Option<Form> {
     if !PACKED.contains(&text.len()) {
         return None;
     }
-    // Whatever does not fit into less is not worth it. Not a buffer of the largest size, which would leave holes.
-    let mut room = [0; PACKED.end / 4 * 3];
-    let room = room.get_mut(..text.len() / 4 * 3)?;
-    let length = block::compress_into(text, room).ok()?;
+    // What came out is copied, because a buffer that was cut to size would leave a hole behind it.
+    let mut room = [0; ROOM];
+    let length = block::compress_into(text, &mut room).ok()?;
+    if length > text.len() / 4 * 3 {
+        return None;
+    }
     Some(Form::Packed { bytes: Bytes::copy_from_slice(room.get(..length)?), length: text.len() })
 }
 
