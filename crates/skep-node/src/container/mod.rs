@@ -17,7 +17,10 @@ mod volume_root;
 
 pub use capabilities::Capabilities;
 pub use handle::{Container, Runtime};
-pub use spec::{ContainerSpec, ExecSpec, Exit, Mount, POD_ADDRESS_VARIABLE, StartError, VOLUME_ROOT_VARIABLE};
+pub use spec::{
+    ADDRESS_SHIFT_VARIABLE, ContainerSpec, ExecSpec, Exit, Mount, POD_ADDRESS_VARIABLE, StartError,
+    VOLUME_ROOT_VARIABLE,
+};
 pub use stream::Terminal;
 
 pub(crate) use init::{become_init, groups_can_be_set};

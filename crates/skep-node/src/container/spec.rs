@@ -13,6 +13,10 @@ pub const VOLUME_ROOT_VARIABLE: &str = "SKEP_VOLUME_ROOT";
 /// Without namespaces, the address at which Skep's own programs listen when they are told to listen on all.
 pub const POD_ADDRESS_VARIABLE: &str = "SKEP_POD_ADDRESS";
 
+/// Without namespaces, how far the second part of the addresses of pods and services is moved on the loopback, for Skep's
+/// own programs: see [`crate::network::Reach`].
+pub const ADDRESS_SHIFT_VARIABLE: &str = "SKEP_ADDRESS_SHIFT";
+
 /// A process and the world it sees.
 ///
 /// Without namespaces there is no such world: `hostname`, `hidden` and `read_only_root` have no effect, and mounts are

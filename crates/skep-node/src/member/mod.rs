@@ -111,7 +111,8 @@ impl Member {
             reach: config.network.reach(),
             dns: config.dns,
             forward: internet.as_ref().ok().and_then(Internet::names),
-            api_server: config.api_server,
+            // Without namespaces only Skep's own programs have an account, and they are told another address.
+            api_server: config.api_server.filter(|_| config.isolation == Isolation::Namespaces),
             local_group: config.local_group,
         });
         let services = services.await.map_err(MemberError::Names)?;
@@ -127,6 +128,7 @@ impl Member {
             broker: config.broker,
             images: config.images,
             dns: config.dns.map(|address| address.ip()),
+            api_server: config.api_server,
             folder: config.folder,
             memory: config.memory,
             hidden: config.hidden,

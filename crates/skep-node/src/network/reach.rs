@@ -17,8 +17,13 @@ impl Reach {
     pub(super) const DIRECT: Self = Self { shift: None };
 
     /// Everything is on the loopback, moved that far.
-    pub(super) fn on_loopback(shift: u8) -> Self {
+    pub fn on_loopback(shift: u8) -> Self {
         Self { shift: Some(shift) }
+    }
+
+    /// How far, if so.
+    pub fn shift(self) -> Option<u8> {
+        self.shift
     }
 
     pub fn host(self, address: Ipv4Addr) -> Ipv4Addr {

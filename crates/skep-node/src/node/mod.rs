@@ -6,7 +6,7 @@ mod registration;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,6 +45,8 @@ pub struct NodeConfig {
     pub images: ImageConfig,
     /// The name server of the pods, if there is one.
     pub dns: Option<IpAddr>,
+    /// Where this process reaches the API server, when that is not where its service says.
+    pub api_server: Option<SocketAddr>,
     /// Where logs, scratch space and pulled packages are. Containers do not see it.
     pub folder: PathBuf,
     /// A folder in memory, for what must not get onto a disk.
@@ -115,6 +117,7 @@ impl Node {
             },
             network: config.network,
             dns: config.dns,
+            api_server: config.api_server,
             restarts: config.restarts,
             folders,
             hidden: config.hidden.into_iter().chain([config.folder, config.memory]).collect(),

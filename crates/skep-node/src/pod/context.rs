@@ -1,7 +1,7 @@
 //! What the parts of a pod share.
 
 use std::collections::{BTreeMap, HashMap};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,6 +41,8 @@ pub(crate) struct Node {
     pub(crate) place: Place,
     /// The name server of the pods.
     pub(crate) dns: Option<IpAddr>,
+    /// Where this process reaches the API server, when that is not where its service says.
+    pub(crate) api_server: Option<SocketAddr>,
     pub(crate) restarts: BackoffRules,
     pub(crate) folders: NodeFolders,
     /// Folders of the machine that no container may see.

@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use k8s_openapi::api::core::v1::Container;
 
 use super::context::Context;
-use crate::container::{Mount, POD_ADDRESS_VARIABLE, VOLUME_ROOT_VARIABLE};
+use crate::container::{ADDRESS_SHIFT_VARIABLE, Mount, POD_ADDRESS_VARIABLE, VOLUME_ROOT_VARIABLE};
 use crate::image::Program;
 
 /// Where pods get their account, whether they want it or not.
@@ -31,7 +31,7 @@ pub(super) enum PlainError {
     Folder(#[from] io::Error),
 }
 
-/// Tells Skep's own programs where their address and their volumes are; looks after others, who cannot be told.
+/// Tells Skep's own programs where their address, their volumes, services and the API server are; looks after others, who cannot be told.
 pub(super) fn adapt(
     context: &Context,
     container: &Container,
@@ -44,6 +44,12 @@ pub(super) fn adapt(
         fs::create_dir_all(&root)?;
         env.insert(VOLUME_ROOT_VARIABLE.to_owned(), root.display().to_string());
         env.extend(context.address().map(|address| (POD_ADDRESS_VARIABLE.to_owned(), address.to_string())));
+        let shift = context.node.network.reach().shift();
+        env.extend(shift.map(|shift| (ADDRESS_SHIFT_VARIABLE.to_owned(), shift.to_string())));
+        if let Some(server) = context.node.api_server {
+            env.insert("KUBERNETES_SERVICE_HOST".to_owned(), server.ip().to_string());
+            env.insert("KUBERNETES_SERVICE_PORT".to_owned(), server.port().to_string());
+        }
         return Ok(());
     }
     mounts.retain(|mount| !mount.target.starts_with(ACCOUNT));

@@ -260,6 +260,7 @@ impl Cluster {
             broker: broker(),
             images: images(folder),
             dns: None,
+            api_server: None,
             folder: folder.join("node"),
             memory: folder.join("memory"),
             hidden: Vec::new(),

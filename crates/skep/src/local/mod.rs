@@ -111,7 +111,8 @@ impl Local {
             broker,
             images: machine::images(&settings.data, settings.image_map.clone())?,
             dns,
-            api_server: None,
+            // With namespaces it is where its service is.
+            api_server: (!has_services).then(|| server.address()),
             local_group: Some(skep_api::kind::GROUP),
             folder: settings.data.node(),
             memory,
@@ -138,7 +139,7 @@ impl Local {
 
     async fn apply_all(&self, settings: &Settings, is_new: bool) -> anyhow::Result<()> {
         if settings.demo && is_new {
-            for Manifest { object, .. } in manifests::parse("the demo", demo::manifest(settings.isolation))? {
+            for Manifest { object, .. } in manifests::parse("the demo", demo::MANIFEST)? {
                 let place = Place::find(&self.client, &object, "default").await?;
                 // A first start that was cut short may have been long enough for somebody else's objects.
                 if place.api.get_opt(&place.name).await?.is_none() {

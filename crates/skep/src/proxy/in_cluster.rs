@@ -14,6 +14,7 @@ use skep_proxy::transparent::{Target, Transparent};
 use skep_proxy::{Readiness, ServeError};
 use tokio_util::sync::CancellationToken;
 
+use super::plain::Plain;
 use super::pods::{OwnPods, PodStreams, wanted};
 use super::serve::{Requests, Served, listen, run};
 use super::{Front, Variables};
@@ -42,8 +43,8 @@ pub(crate) async fn serve_image(
         // There is no StatefulSet whose pods would be missed.
         return if is_server_lost(&ended) { Ok(()) } else { ended };
     }
-    let backend = tokio::select! {
-        backend = backend(config, variables) => backend?,
+    let (backend, address) = tokio::select! {
+        found = backend(config, variables) => found?,
         () = requests.asked() => return Ok(()),
     };
     let (readiness, deployed) = (Readiness::default(), CancellationToken::new());
@@ -68,7 +69,7 @@ pub(crate) async fn serve_image(
             Served::bridge(&front, bridge, streams.to_pod(0))
         }
     } else {
-        let target = Target::local(front.mode, &mcp_server::backend_url(workload_name(config), config.target_port))?;
+        let target = Target::local(front.mode, &address)?;
         let transparent = Transparent::new(target, front.limits.clone(), front.forwarded.clone())?;
         let transparent = transparent.with_probing(Some(front.probing.clone()));
         Served::transparent(&front, store, transparent.expecting(deployed.clone(), readiness.clone()))
@@ -90,13 +91,23 @@ pub(crate) async fn serve_image(
     ended
 }
 
-/// The server that a document asks for, in the cluster of this pod.
-async fn backend(config: &RunConfig, variables: Variables<'_>) -> anyhow::Result<Backend> {
+/// The server that a document asks for, in the cluster of this pod, and where it is when it speaks HTTP.
+async fn backend(config: &RunConfig, variables: Variables<'_>) -> anyhow::Result<(Backend, String)> {
     let (client, namespace) = client(variables).await?;
     let said = variables(operator::OPENSHIFT);
     let is_openshift = openshift::require(&client, said.as_deref()).await;
     let is_openshift = is_openshift.context("cannot ask the cluster whether it is OpenShift")?;
-    Ok(Backend::new(client, &namespace, config, is_openshift)?)
+    let backend = Backend::new(client.clone(), &namespace, config, is_openshift)?;
+    let (name, port) = (workload_name(config), config.target_port);
+    let address = match Plain::of(variables) {
+        Some(plain) if config.transport != Transport::Stdio => {
+            // Its service is looked up, so it has to be there.
+            backend.write().await?;
+            plain.backend_url(client, &namespace, name, port).await?
+        }
+        _ => mcp_server::backend_url(name, port),
+    };
+    Ok((backend, address))
 }
 
 fn is_server_lost(ended: &anyhow::Result<()>) -> bool {
@@ -113,9 +124,12 @@ async fn client(variables: Variables<'_>) -> anyhow::Result<(Client, String)> {
             .hint("without Kubernetes: skep proxy run --url URL, or skep proxy run -- COMMAND")
             .into());
     }
-    let (mut config, is_pod) = match Config::incluster() {
-        Ok(config) => (config, true),
-        Err(_) => (Config::infer().await.context("there is neither a service account nor a kubeconfig")?, false),
+    let (mut config, is_pod) = match (Plain::of(variables), Config::incluster()) {
+        (Some(plain), _) => (plain.config().await?, true),
+        (None, Ok(config)) => (config, true),
+        (None, Err(_)) => {
+            (Config::infer().await.context("there is neither a service account nor a kubeconfig")?, false)
+        }
     };
     config.connect_timeout = Some(CONNECT_LIMIT);
     // Watches and streams may be silent for long.

@@ -7,6 +7,7 @@ mod environment;
 mod front;
 mod in_cluster;
 mod oidc;
+mod plain;
 mod pods;
 mod sections;
 mod serve;

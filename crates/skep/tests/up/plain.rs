@@ -6,8 +6,9 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::life::{nothing_is_left, start_marked};
-use super::machine::{Machine, eventually};
-use super::mcp::call_tool;
+use super::machine::{LIMIT, Machine, eventually};
+use super::mcp::{call_tool, until_served};
+use super::servers;
 use super::start::Start;
 use skep_conformance::ports::free_port;
 
@@ -68,6 +69,19 @@ async fn without_namespaces_most_things_work_and_the_rest_is_told() {
     let (code, folder) = machine.ended().await;
     assert_eq!(code, Some(0));
     assert_eq!(skep_conformance::processes::marked(&folder.path().display().to_string()), Vec::<u32>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_namespaces_mcp_servers_are_served() {
+    let _alone = ALONE.lock().await;
+    let machine = Start::new().isolation(Some("none")).now().await;
+    machine.until_installed().await;
+    let lines = servers::serve(&machine, "lines", json!({"transport": "stdio"})).await;
+    let streamable = servers::serve(&machine, "streamable", json!({"transport": "streamable-http"})).await;
+    for address in [lines, streamable] {
+        until_served(LIMIT, &address, || machine.said()).await;
+        assert!(servers::adds(&address), "{address}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -32,7 +32,7 @@ pub(crate) async fn serve(machine: &Machine, name: &str, mut spec: Value) -> Str
     format!("127.0.0.1:{port}")
 }
 
-fn adds(address: &str) -> bool {
+pub(crate) fn adds(address: &str) -> bool {
     call_tool(address, "add", &json!({"a": 2, "b": 3}))["structuredContent"]["sum"] == 5
 }
 

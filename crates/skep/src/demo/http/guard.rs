@@ -1,5 +1,6 @@
 //! What every request passes before it is looked at: who may talk to the server, and how many at once.
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -40,7 +41,9 @@ fn is_trusted(headers: &HeaderMap, is_local: bool) -> bool {
 }
 
 fn is_loopback(host: &str) -> bool {
-    matches!(host, "localhost" | "127.0.0.1" | "[::1]")
+    // An address is no name that somebody could have made to point here.
+    let is_address = host.parse().is_ok_and(|address: Ipv4Addr| address.is_loopback());
+    is_address || matches!(host, "localhost" | "[::1]")
 }
 
 #[cfg(test)]
@@ -55,6 +58,7 @@ mod tests {
             ("127.0.0.1:8080", None, true, true),
             ("localhost", Some("http://localhost:3000"), true, true),
             ("[::1]:8080", Some("http://[::1]:8080"), true, true),
+            ("127.96.0.9:8080", None, true, true),
             ("evil.example", None, true, false),
             ("localhost.evil.example", None, true, false),
             ("localhost", Some("http://evil.example"), true, false),
