@@ -78,7 +78,7 @@ fn try_server(command: Command, revision: impl Fn(&'static str) -> &'static str)
 
 /// The same with a process on lines, of which each session has one. Clients without sessions share one, which cannot ask
 /// unless its requests stand alone, too.
-pub(crate) fn try_process(command: &Command, revision: impl Fn(&'static str) -> &'static str) {
+fn try_process(command: &Command, revision: impl Fn(&'static str) -> &'static str) {
     let proxied = Proxied::own(&process(command));
     for client in REVISIONS {
         let mut peer = Peer::through(&proxied.address, client, revision(client));

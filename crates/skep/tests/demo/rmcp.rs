@@ -1,4 +1,4 @@
-//! rmcp, the Rust SDK: as a client of every revision before servers of every revision, and as a server before all clients.
+//! rmcp, the Rust SDK, as a client of every revision before servers of every revision.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::PathBuf;
@@ -9,19 +9,17 @@ use skep_conformance::skip::skip;
 use skep_proxy::transparent::Dialect;
 
 use crate::once;
-use crate::peers::try_process;
 use crate::process::Server;
 use crate::proxied::Proxied;
 use crate::revisions::REVISIONS;
 use crate::sdk_client::{expected_of, printed};
 
 /// All that the peer is made of. Another text is another peer.
-const SOURCE: [&str; 5] = [
+const SOURCE: [&str; 4] = [
     include_str!("../rmcp_peer/Cargo.toml"),
     include_str!("../rmcp_peer/Cargo.lock"),
     include_str!("../rmcp_peer/src/main.rs"),
     include_str!("../rmcp_peer/src/client.rs"),
-    include_str!("../rmcp_peer/src/server.rs"),
 ];
 
 /// The peer, or nothing when this machine cannot have it; then the test is recorded as skipped.
@@ -59,14 +57,8 @@ fn rmcp_of_every_revision_before_servers_of_every_revision() {
         for client in REVISIONS {
             let (oldest, folder) = (client.min(server), tempfile::tempdir().unwrap());
             let mut command = Command::new(&peer);
-            command.args(["client", &proxied.address, client, oldest]).arg(folder.path().join("socket"));
+            command.args([&proxied.address, client, oldest]).arg(folder.path().join("socket"));
             assert_eq!(printed(command), expected_of(oldest), "a client of {client}, a server of {server}");
         }
     }
-}
-
-#[test]
-fn servers_of_rmcp_before_all_clients() {
-    let Some(peer) = peer("servers_of_rmcp_before_all_clients") else { return };
-    try_process(Command::new(peer).arg("server"), |client| client);
 }
