@@ -1,6 +1,5 @@
 //! Stdio servers of which each session has a pod.
 
-use kube::ResourceExt as _;
 use kube::api::ListParams;
 use serde_json::json;
 
@@ -50,7 +49,7 @@ async fn each_session_has_a_pod_where_that_is_asked_for() {
     Call::begin(&address, &sessions[1]).finish();
     assert_eq!(restarts("own-1").await + restarts("own-2").await, before + 1);
     let pods = machine.pods().list(&ListParams::default().labels("app=own")).await.unwrap().items;
-    let mut names: Vec<String> = pods.iter().map(|pod| pod.name_any()).collect();
+    let mut names: Vec<String> = pods.iter().map(kube::ResourceExt::name_any).collect();
     names.sort();
     assert_eq!(names, ["own-0", "own-1", "own-2"]);
 }
