@@ -14,8 +14,6 @@ pub(crate) const REFERENCE: [(&str, usize); 2] = [("2025-11-25", 84), ("2026-07-
 pub(crate) const SHARED_PROCESS: &str = include_str!("shared_process_expected_failures.txt");
 /// What it finds in a bridge to a process of each session.
 pub(crate) const OWN_PROCESS: &str = include_str!("own_process_expected_failures.txt");
-/// What it finds besides in a bridge that is in a pod.
-pub(crate) const IN_A_POD: &str = include_str!("pod_expected_failures.txt");
 
 /// Scenarios of extensions that the demo server does not have. They are not scored.
 const EXTENSIONS: [&str; 2] = ["tasks-", "sep-2640-"];
