@@ -153,6 +153,12 @@ pub fn prepare_status_update(kind: &Builtin, object: &mut Value, old: &Value) {
         }
         keep(metadata, &old["metadata"], "generation");
     }
+    if kind.kind == "CustomResourceDefinition"
+        && object["status"]["storedVersions"].as_array().is_none_or(Vec::is_empty)
+        && object["status"].is_object()
+    {
+        object["status"]["storedVersions"] = stored_versions(&object["spec"], &Value::Null).into();
+    }
     super::canonical(kind, object);
 }
 

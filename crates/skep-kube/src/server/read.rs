@@ -256,7 +256,7 @@ pub fn load(exchange: &Exchange, record: &Record) -> Result<Value, ApiError> {
     if exchange.resource.reshapes(record)
         && let Ok(version) = exchange.version()
     {
-        version.reshape(&mut object);
+        exchange.resource.reshape(version, &mut object);
     }
     Ok(object)
 }

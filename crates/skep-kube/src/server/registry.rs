@@ -31,6 +31,8 @@ pub struct Resource {
     pub versions: Vec<Version>,
     /// The version in which objects are kept.
     pub storage_version: String,
+    /// Its schema. It need not be among the served versions.
+    pub storage_schema: Arc<Schema>,
     pub origin: Origin,
     /// Whether all versions have the same schema.
     pub is_of_one_shape: bool,
@@ -145,6 +147,16 @@ impl Resource {
         let is_one_in_all_versions = self.is_of_one_shape && self.converter.is_none();
         self.origin == Origin::Custom && (record.revision <= self.tenure.since() || !is_one_in_all_versions)
     }
+
+    /// Makes an object what a version shows once it is stored: what the storage version makes of it, without what the
+    /// shown version does not know.
+    pub fn reshape(&self, version: &Version, object: &mut Value) {
+        prune(&self.storage_schema, object);
+        apply_defaults(&self.storage_schema, object);
+        if version.name != self.storage_version {
+            prune(&version.schema, object);
+        }
+    }
 }
 
 impl Resource {
@@ -177,12 +189,6 @@ impl Version {
 
     pub fn has_status(&self) -> bool {
         self.subresource("status").is_some()
-    }
-
-    /// Makes a stored object what this version shows.
-    pub fn reshape(&self, object: &mut Value) {
-        prune(&self.schema, object);
-        apply_defaults(&self.schema, object);
     }
 }
 
@@ -231,7 +237,7 @@ impl Registry {
             verbs: owned(row.verbs),
             versions: vec![Version {
                 name: row.version.to_owned(),
-                schema,
+                schema: schema.clone(),
                 published: Value::Null,
                 deprecation: row.deprecation.map(str::to_owned),
                 columns: Vec::new(),
@@ -240,6 +246,7 @@ impl Registry {
                 compiled: None,
             }],
             storage_version: row.version.to_owned(),
+            storage_schema: schema,
             origin: Origin::BuiltIn(row),
             is_of_one_shape: true,
             converter: None,

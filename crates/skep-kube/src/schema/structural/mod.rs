@@ -12,6 +12,7 @@ mod names;
 mod node;
 mod root;
 mod rules;
+mod selectable;
 mod shown;
 mod stored;
 mod versions;

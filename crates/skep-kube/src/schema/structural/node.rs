@@ -96,7 +96,7 @@ impl Walk<'_> {
             self.keywords.push(FieldError::forbidden(format!("{at}.uniqueItems"), detail));
         }
         let has_properties = schema["properties"].as_object().is_some_and(|properties| !properties.is_empty());
-        if has_properties && is_set(&schema["additionalProperties"]) {
+        if has_properties && is_set(&schema["additionalProperties"]) && schema["additionalProperties"] != true {
             let detail = "additionalProperties and properties are mutual exclusive";
             self.keywords.push(FieldError::forbidden(format!("{at}.additionalProperties"), detail));
         }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::super::validate::label_problem;
-use super::{check_schema, shown};
+use super::{check_schema, selectable, shown};
 use crate::status::{FieldError, Problem};
 
 /// One of the parts of a version that the server moves to the top.
@@ -17,10 +17,11 @@ type Part = fn(&Value) -> &Value;
 type Check = fn(&Value, &str) -> Vec<FieldError>;
 
 /// The parts with what is wrong with them and the place at the top where they stand when all versions agree on them.
-const PARTS: [(&str, &str, Part, Check); 3] = [
+const PARTS: [(&str, &str, Part, Check); 4] = [
     ("schema.openAPIV3Schema", "validation.openAPIV3Schema", schema, check_own_schema),
     ("subresources", "subresources", |version| &version["subresources"], check_scale),
     ("additionalPrinterColumns", "additionalPrinterColumns", columns, check_columns),
+    ("selectableFields", "selectableFields", |version| &version["selectableFields"], selectable::check),
 ];
 
 fn versions(spec: &Value) -> Vec<&Value> {

@@ -36,7 +36,8 @@ pub fn resource(definition: &Value, tenure: Tenure) -> Resource {
     versions.sort_by_key(|version| Reverse(version_priority(&version.name)));
     let is_terminating = conditions::holds(definition, conditions::TERMINATING);
     let verbs = if is_terminating { &LAST_VERBS[..] } else { &VERBS };
-    let is_of_one_shape = versions.windows(2).all(|pair| pair[0].published == pair[1].published);
+    let storage_schema = storage.map_or(&Value::Null, |version| &version["schema"]["openAPIV3Schema"]);
+    let is_of_one_shape = versions.iter().all(|version| version.published == *storage_schema);
     Resource {
         group: text(spec, "group").to_owned(),
         kind: kind.to_owned(),
@@ -49,6 +50,7 @@ pub fn resource(definition: &Value, tenure: Tenure) -> Resource {
         verbs: verbs.iter().map(|verb| (*verb).to_owned()).collect(),
         versions,
         storage_version: storage.map(|version| text(version, "name").to_owned()).unwrap_or_default(),
+        storage_schema: Arc::new(Schema::read(storage_schema)),
         origin: Origin::Custom,
         is_of_one_shape,
         converter: converter(&spec["conversion"]),

@@ -58,7 +58,7 @@ pub(super) fn finish(
     count_generation(exchange, new, old, subresource);
     // As it will be read.
     settle_embedded(&version.schema, new);
-    apply_defaults(&version.schema, new);
+    exchange.resource.reshape(version, new);
     Ok(())
 }
 
