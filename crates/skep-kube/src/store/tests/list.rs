@@ -85,13 +85,13 @@ async fn the_history_forgets_by_count_and_by_bytes() {
     }
     assert_eq!((store.revision(), store.oldest_revision()), (6, 3));
 
-    let history = HistoryLimits { bytes: 10_000, ..HistoryLimits::default() };
+    let history = HistoryLimits { bytes: 2_800, ..HistoryLimits::default() };
     let store = Store::open_with(None, Options { history, ..Options::default() }).unwrap();
     let web = pod("a", "web");
-    create(&store, &web, &"x".repeat(4000)).await;
+    create(&store, &web, &"x".repeat(1000)).await;
     for _ in 0..3 {
-        update(&store, &web, &"y".repeat(4000)).await;
+        update(&store, &web, &"y".repeat(1000)).await;
     }
-    // Each update keeps the state before it, object and label: one of more than eight thousand bytes fits.
+    // Each update keeps the state before it, object and label: one of more than two thousand bytes fits.
     assert_eq!((store.revision(), store.oldest_revision()), (5, 4));
 }
