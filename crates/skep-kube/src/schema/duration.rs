@@ -1,17 +1,39 @@
 //! Durations as Go reads them: `1h30m`, `-1.5s`, `10µs`.
 
+use crate::go_text::quoted;
+
 /// Nanoseconds, or nothing when the text is no duration or one that does not fit.
-#[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss, reason = "as Go does")]
 pub(crate) fn parse(text: &str) -> Option<i64> {
-    let (negative, mut rest) = match text.strip_prefix('-') {
+    read(text).ok()
+}
+
+/// Nanoseconds, or what Go has against the text.
+pub(crate) fn read(text: &str) -> Result<i64, String> {
+    let (negative, rest) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
     if rest == "0" {
-        return Some(0);
+        return Ok(0);
     }
+    let invalid = || format!("time: invalid duration {}", quoted(text));
+    let total = sum(rest).map_err(|unit| match unit {
+        None => invalid(),
+        Some("") => format!("time: missing unit in duration {}", quoted(text)),
+        Some(unit) => format!("time: unknown unit {} in duration {}", quoted(unit), quoted(text)),
+    })?;
+    if negative && total == 1 << 63 {
+        return Ok(i64::MIN);
+    }
+    let total = i64::try_from(total).map_err(|_| invalid())?;
+    Ok(if negative { -total } else { total })
+}
+
+/// The parts together, or the unit that is none, if that is the reason why there is no sum.
+#[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss, reason = "as Go does")]
+fn sum(mut rest: &str) -> Result<u64, Option<&str>> {
     if rest.is_empty() {
-        return None;
+        return Err(None);
     }
     let mut total: u64 = 0;
     while !rest.is_empty() {
@@ -21,27 +43,23 @@ pub(crate) fn parse(text: &str) -> Option<i64> {
             None => ("", after),
         };
         if whole.is_empty() && fraction.is_empty() {
-            return None;
+            return Err(None);
         }
         let end = after.find(|character: char| character == '.' || character.is_ascii_digit()).unwrap_or(after.len());
-        let unit = unit(&after[..end])?;
-        let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
-        let mut nanoseconds = whole.checked_mul(unit)?;
+        let unit = unit(&after[..end]).ok_or(Some(&after[..end]))?;
+        let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| None)? };
+        let mut nanoseconds = whole.checked_mul(unit).ok_or(None)?;
         if !fraction.is_empty() {
             // Digits beyond what a double holds do not change the result.
             let digits = &fraction[..fraction.len().min(18)];
-            let scale = 10_f64.powi(i32::try_from(digits.len()).ok()?);
-            let value = digits.parse::<u64>().ok()? as f64 * (unit as f64 / scale);
-            nanoseconds = nanoseconds.checked_add(value as u64)?;
+            let scale = 10_f64.powi(i32::try_from(digits.len()).map_err(|_| None)?);
+            let value = digits.parse::<u64>().map_err(|_| None)? as f64 * (unit as f64 / scale);
+            nanoseconds = nanoseconds.checked_add(value as u64).ok_or(None)?;
         }
-        total = total.checked_add(nanoseconds)?;
+        total = total.checked_add(nanoseconds).ok_or(None)?;
         rest = &after[end..];
     }
-    if negative && total == 1 << 63 {
-        return Some(i64::MIN);
-    }
-    let total = i64::try_from(total).ok()?;
-    Some(if negative { -total } else { total })
+    Ok(total)
 }
 
 fn split_digits(text: &str) -> (&str, &str) {

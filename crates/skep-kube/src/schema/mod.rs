@@ -5,7 +5,7 @@
 
 mod counterparts;
 mod defaults;
-mod duration;
+pub(crate) mod duration;
 mod metadata;
 pub(crate) mod path;
 mod pattern;

@@ -1,15 +1,17 @@
 //! What is served besides resources: discovery, health, schemas, the version, and what others need to check tokens.
 
+use std::collections::BTreeSet;
+
 use axum::body::Body;
 use axum::extract::Request;
 use http::header::{ACCEPT, CACHE_CONTROL, CONNECTION, CONTENT_TYPE};
-use http::{HeaderValue, Method, Response, StatusCode};
-use serde_json::json;
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use serde_json::{Value, json};
 
 use super::exchange::header;
 use super::path::Target;
 use super::registry::{Origin, Registry, Resource};
-use super::{State, discovery, health, negotiate, openapi};
+use super::{State, caching, discovery, health, negotiate, openapi};
 use crate::auth::tokens::discovery::{CONFIGURATION_PATH, KEY_SET_PATH};
 use crate::status::ApiError;
 
@@ -17,11 +19,9 @@ use crate::status::ApiError;
 pub fn answer(state: &State, target: &Target, request: &Request) -> Result<Response<Body>, ApiError> {
     check_method(state, target, request.method())?;
     match target {
-        Target::Other(segments) if *segments == ["openapi", "v2"] => {
-            Ok(all_schemas(state, header(request.headers(), ACCEPT.as_str())))
-        }
-        Target::Other(segments) => other(state, segments, request.uri().query().unwrap_or_default()),
-        discovered => discovery(state, discovered, header(request.headers(), ACCEPT.as_str())),
+        Target::Other(segments) if *segments == ["openapi", "v2"] => Ok(all_schemas(state, request.headers())),
+        Target::Other(segments) => other(state, segments, request),
+        discovered => discovery(state, discovered, request.headers()),
     }
 }
 
@@ -42,9 +42,13 @@ fn check_method(state: &State, target: &Target, method: &Method) -> Result<(), A
     if is_only_read && method != Method::GET { Err(ApiError::method_not_allowed()) } else { Ok(()) }
 }
 
-fn discovery(state: &State, target: &Target, accept: Option<&str>) -> Result<Response<Body>, ApiError> {
+fn discovery(state: &State, target: &Target, headers: &HeaderMap) -> Result<Response<Body>, ApiError> {
     let registry = &state.registry;
-    let is_aggregated = negotiate::is_discovery_aggregated(accept)?;
+    let is_aggregated = negotiate::is_discovery_aggregated(header(headers, ACCEPT.as_str()))?;
+    let aggregated = |value: &Value| {
+        let content_type = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+        caching::tagged(headers, content_type, value.to_string(), caching::PUBLIC)
+    };
     Ok(match target {
         Target::LegacyVersions if is_aggregated => aggregated(&discovery::aggregated(registry, true)),
         Target::Groups if is_aggregated => aggregated(&discovery::aggregated(registry, false)),
@@ -59,12 +63,8 @@ fn discovery(state: &State, target: &Target, accept: Option<&str>) -> Result<Res
     })
 }
 
-fn document(value: &serde_json::Value) -> Response<Body> {
+fn document(value: &Value) -> Response<Body> {
     respond(StatusCode::OK, "application/json", value.to_string())
-}
-
-fn aggregated(value: &serde_json::Value) -> Response<Body> {
-    respond(StatusCode::OK, "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", value.to_string())
 }
 
 pub(super) fn respond(status: StatusCode, content_type: &str, body: impl Into<Body>) -> Response<Body> {
@@ -95,8 +95,10 @@ pub fn bad_request() -> Response<Body> {
     response
 }
 
-fn other(state: &State, segments: &[String], query: &str) -> Result<Response<Body>, ApiError> {
+fn other(state: &State, segments: &[String], request: &Request) -> Result<Response<Body>, ApiError> {
+    let (headers, query) = (request.headers(), request.uri().query().unwrap_or_default());
     Ok(match segments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [] | ["index.html"] => respond(StatusCode::OK, "application/json", format!("{:#}", paths(state))),
         [question @ ("healthz" | "livez" | "readyz"), check @ ..] if check.len() < 2 => {
             health::answer(state, question, check.first().copied(), query).unwrap_or_else(no_page)
         }
@@ -105,8 +107,8 @@ fn other(state: &State, segments: &[String], query: &str) -> Result<Response<Bod
             let index = openapi::index(&state.registry);
             respond(StatusCode::OK, "text/plain; charset=utf-8", index.to_string())
         }
-        ["openapi", "v3", "api", version] => schemas(state, "", version),
-        ["openapi", "v3", "apis", group, version] => schemas(state, group, version),
+        ["openapi", "v3", "api", version] => schemas(state, "", version, headers),
+        ["openapi", "v3", "apis", group, version] => schemas(state, group, version, headers),
         ["openapi", "v3", ..] => no_schemas(),
         ["version"] => document(&json!({
             "major": "1", "minor": "36", "gitVersion": concat!("v1.36.3+skep-", env!("CARGO_PKG_VERSION")),
@@ -116,6 +118,19 @@ fn other(state: &State, segments: &[String], query: &str) -> Result<Response<Bod
         ["version", ..] => return Err(ApiError::no_such_path()),
         _ => about_issuer(state, segments).unwrap_or_else(no_page),
     })
+}
+
+/// Where there is something to read.
+fn paths(state: &State) -> Value {
+    let fixed = ["/api", "/apis", "/apis/", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"];
+    let fixed = fixed.into_iter().chain([CONFIGURATION_PATH, KEY_SET_PATH]).map(str::to_owned);
+    let mut paths: BTreeSet<String> = fixed.chain(health::paths()).collect();
+    for (group, versions) in state.registry.groups() {
+        let root = if group.is_empty() { "/api".to_owned() } else { format!("/apis/{group}") };
+        paths.extend(versions.iter().map(|version| format!("{root}/{version}")));
+        paths.insert(root);
+    }
+    json!({ "paths": paths })
 }
 
 /// What others need to check the tokens that are issued here.
@@ -132,17 +147,20 @@ fn about_issuer(state: &State, segments: &[String]) -> Option<Response<Body>> {
 }
 
 /// The schemas of everything. Go programs want them as a message.
-fn all_schemas(state: &State, accept: Option<&str>) -> Response<Body> {
+fn all_schemas(state: &State, headers: &HeaderMap) -> Response<Body> {
     let schemas = openapi::v2::document(&state.registry);
-    if accept.is_some_and(|accept| accept.contains("application/com.github.proto-openapi.spec.v2@v1.0+protobuf")) {
+    let message = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+    if header(headers, ACCEPT.as_str()).is_some_and(|accept| accept.contains(message)) {
         let content_type = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
-        return respond(StatusCode::OK, content_type, openapi::v2::encode(&schemas));
+        return caching::tagged(headers, content_type, openapi::v2::encode(&schemas), caching::PRIVATE);
     }
-    document(&schemas)
+    caching::tagged(headers, "application/json", schemas.to_string(), caching::PRIVATE)
 }
 
-fn schemas(state: &State, group: &str, version: &str) -> Response<Body> {
-    openapi::document(&state.registry, group, version).map_or_else(no_schemas, |found| document(&found))
+fn schemas(state: &State, group: &str, version: &str, headers: &HeaderMap) -> Response<Body> {
+    openapi::document(&state.registry, group, version).map_or_else(no_schemas, |found| {
+        caching::tagged(headers, "application/json", found.to_string(), caching::PRIVATE)
+    })
 }
 
 /// Nothing, not even words.

@@ -49,6 +49,15 @@ pub fn answer(state: &State, question: &str, check: Option<&str>, query: &str) -
     })
 }
 
+/// The questions that can be asked, and each check of them.
+pub fn paths() -> impl Iterator<Item = String> {
+    ["healthz", "livez", "readyz"].into_iter().flat_map(|question| {
+        let asked = CHECKS.iter().filter(move |(_, _, readiness)| !readiness || question == "readyz");
+        let checks = asked.map(move |(name, ..)| format!("/{question}/{name}"));
+        checks.chain([format!("/{question}")])
+    })
+}
+
 fn text(status: StatusCode, body: impl Into<Body>) -> Response<Body> {
     respond(status, "text/plain; charset=utf-8", body)
 }

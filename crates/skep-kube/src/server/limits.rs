@@ -7,7 +7,7 @@ use http::Method;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::connect::Part;
-use super::path::{ResourcePath, Target};
+use super::path::Target;
 use crate::auth::User;
 use crate::auth::user::MASTERS_GROUP;
 use crate::status::{ApiError, Reason};
@@ -66,8 +66,7 @@ impl InFlight {
         method: &Method,
         watches: bool,
     ) -> Result<Option<OwnedSemaphorePermit>, ApiError> {
-        let lasts = matches!(target, Target::Resource(path) if is_lasting(path, method, watches));
-        if lasts || user.groups.iter().any(|group| group == MASTERS_GROUP) {
+        if is_lasting(target, method, watches) || user.groups.iter().any(|group| group == MASTERS_GROUP) {
             return Ok(None);
         }
         let kind = if is_read(method) { &self.reads } else { &self.writes };
@@ -87,7 +86,8 @@ pub(super) fn is_read(method: &Method) -> bool {
 
 /// Whether a request goes on until one of the two has had enough. Nobody gets past the limits by calling a write a
 /// watch, nor by a path that no node serves.
-fn is_lasting(path: &ResourcePath, method: &Method, watches: bool) -> bool {
+pub(super) fn is_lasting(target: &Target, method: &Method, watches: bool) -> bool {
+    let Target::Resource(path) = target else { return false };
     (*method == Method::GET && path.verb(method, watches) == "watch") || Part::of(path).is_some()
 }
 

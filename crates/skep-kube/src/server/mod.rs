@@ -9,6 +9,7 @@
 mod access;
 mod admission;
 mod aside;
+mod caching;
 mod codec;
 mod connect;
 mod content;

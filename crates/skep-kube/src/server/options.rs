@@ -4,6 +4,7 @@ use serde_json::json;
 
 use crate::go_text::number_problem;
 use crate::percent;
+use crate::schema::duration;
 use crate::status::{ApiError, FieldError, Problem, ResourceName};
 
 /// What a request asks for beyond its path and body.
@@ -30,6 +31,16 @@ pub struct Options {
     pub include_object: Option<String>,
     bad_dry_run: Option<String>,
     bad_field_validation: Option<String>,
+}
+
+/// How long a client waits for an answer is for the client to know, but it must make sense.
+pub fn check_timeout(query: &str) -> Result<(), ApiError> {
+    let given = pairs(query).find(|(name, _)| name == "timeout").map(|(_, value)| value).unwrap_or_default();
+    if given.is_empty() {
+        return Ok(());
+    }
+    let refuse = |why| ApiError::bad_request(format!("invalid timeout specified in the request URL - {why}"));
+    duration::read(&given).map(drop).map_err(refuse)
 }
 
 /// How a revision in a list request is meant.

@@ -14,13 +14,13 @@ use http::{Method, Response};
 
 use super::connect::{self, Part};
 use super::exchange::{self, Exchange, failure, header};
-use super::limits::is_read;
+use super::limits::{is_lasting, is_read};
 use super::negotiate;
-use super::options::Options;
+use super::options::{self, Options};
 use super::path::{self, ResourcePath, Target};
 use super::registry::Origin;
 use super::write::Expected;
-use super::{Server, State, crd, documents, read, reviews, watching, write};
+use super::{Server, State, caching, crd, documents, read, reviews, watching, write};
 use crate::auth::User;
 use crate::auth::identity::Certificate;
 use crate::auth::user::{AUTHENTICATED_GROUP, MASTERS_GROUP};
@@ -62,10 +62,13 @@ impl Server {
 async fn surely(state: Arc<State>, request: Request) -> Response<Body> {
     let encoding = negotiate::failure_encoding(header(request.headers(), ACCEPT.as_str()));
     let is_read = is_read(request.method());
-    settle(is_read, Box::pin(async move { answer(&state, request).await })).await.unwrap_or_else(|| {
+    let answered = settle(is_read, Box::pin(async move { answer(&state, request).await })).await;
+    let mut response = answered.unwrap_or_else(|| {
         let what = "This request caused apiserver to panic. Look in the logs for details.";
         failure(&ApiError::new(Reason::InternalError, what), encoding)
-    })
+    });
+    caching::forbid(&mut response);
+    response
 }
 
 /// None: it has panicked.
@@ -83,9 +86,13 @@ async fn try_answer(state: &Arc<State>, request: Request) -> Result<Response<Bod
     let Some(path) = path::decoded(request.uri().path()) else { return Ok(documents::bad_request()) };
     let target = path::parse(&path);
     let (parts, body) = request.into_parts();
+    let query = parts.uri.query().unwrap_or_default();
+    let watches = Options::parse(query).is_ok_and(|options| options.watch);
+    if !is_lasting(&target, &parts.method, watches) {
+        options::check_timeout(query)?;
+    }
     let user = state.user_of(&parts)?;
     state.authorize(&user, &parts, &path, &target)?;
-    let watches = Options::parse(parts.uri.query().unwrap_or_default()).is_ok_and(|options| options.watch);
     let _permit = state.in_flight.admit(&user, &target, &parts.method, watches)?;
     let request = Request::from_parts(parts, body);
     Ok(match target {

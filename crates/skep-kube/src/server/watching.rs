@@ -33,6 +33,12 @@ const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 
 /// GET of a collection with `watch=true`, or of a path that begins with `watch`.
 pub fn watch(state: &State, exchange: Exchange) -> Result<Response<Body>, ApiError> {
+    if exchange.answer.encoding == Encoding::Yaml {
+        return Err(representation::not_acceptable(
+            "only the following media types are accepted: application/json;stream=watch, \
+             application/vnd.kubernetes.protobuf;stream=watch",
+        ));
+    }
     exchange.options.check_watch()?;
     representation::check_form(&exchange)?;
     let selectors = Selectors::of(&exchange)?;
