@@ -7,6 +7,8 @@ mod workload;
 
 use serde_json::{Map, Value};
 
+pub(super) use pod::is_shared_in_pods;
+
 use super::Builtin;
 
 /// Fills in an object of a built-in kind, and puts it into canonical form.

@@ -47,7 +47,8 @@ fn mirror_addresses(status: &mut Value) {
 
 /// A pod with limits of its own asks for what its containers ask for together, or for all that it may have.
 fn requests_of_pod(spec: &mut Value) {
-    for (name, limit) in spec["resources"]["limits"].as_object().cloned().unwrap_or_default() {
+    let limits = spec["resources"]["limits"].as_object().cloned().unwrap_or_default();
+    for (name, limit) in limits.into_iter().filter(|(name, _)| is_shared_in_pods(name)) {
         let of_containers = spec["containers"].as_array().into_iter().flatten();
         let asked = of_containers.filter_map(|container| container["resources"]["requests"][&name].as_str());
         let sum = asked.filter_map(Quantity::parse).reduce(Quantity::plus);
@@ -57,6 +58,11 @@ fn requests_of_pod(spec: &mut Value) {
             with(resources, "requests", |requests| fill(requests, &name, request.clone()));
         });
     }
+}
+
+/// Whether a pod can have an amount of something for all of its containers together.
+pub(in super::super) fn is_shared_in_pods(resource: &str) -> bool {
+    matches!(resource, "cpu" | "memory") || resource.starts_with("hugepages-")
 }
 
 /// A template does not get what only pods get, so that it stays as it was written.

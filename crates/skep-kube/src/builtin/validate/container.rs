@@ -8,6 +8,7 @@ use super::super::place::{At, one_of, struct_text};
 use super::ephemeral;
 use super::pod::identifier;
 use super::probe;
+use super::profile::profiles;
 use super::resources::resources;
 use crate::names::{
     PORT_RANGE, config_map_key, dns1123_label, dns1123_subdomain, environment_variable_name, is_port_number, port_name,
@@ -43,15 +44,16 @@ pub(super) fn containers(spec: &At<'_>, volumes: &Volumes<'_>) -> Vec<FieldError
     if containers.is_empty() {
         errors.push(spec.member("containers").required(""));
     }
+    let grace = spec.number("terminationGracePeriodSeconds").unwrap_or_default();
     let mut names = HashSet::new();
     for container in &containers {
         errors.extend(one(spec, container, volumes));
-        errors.extend(probe::probes(container));
+        errors.extend(probe::probes(container, grace));
         errors.extend(unique(container, &mut names));
     }
     errors.extend(host_ports(&containers));
     for container in &spec.items("initContainers") {
-        errors.extend(init(container));
+        errors.extend(init(container, grace));
         errors.extend(one(spec, container, volumes));
         errors.extend(unique(container, &mut names));
         // Containers that run to the end share the host's ports one after the other.
@@ -95,11 +97,11 @@ pub(super) fn one(spec: &At<'_>, container: &At<'_>, volumes: &Volumes<'_>) -> V
     errors
 }
 
-fn init(container: &At<'_>) -> Vec<FieldError> {
+fn init(container: &At<'_>, grace: i64) -> Vec<FieldError> {
     let policy = container.member("restartPolicy");
     let mut errors = Vec::new();
     match policy.own_text() {
-        "Always" => return probe::probes(container),
+        "Always" => return probe::probes(container, grace),
         "" | "Never" | "OnFailure" => {}
         _ => errors.push(policy.unsupported(&["Always", "Never", "OnFailure"])),
     }
@@ -327,6 +329,8 @@ fn security(context: &At<'_>) -> Vec<FieldError> {
     for name in ["runAsUser", "runAsGroup"] {
         errors.extend(identifier(&context.member(name)));
     }
+    errors.extend(profiles(context));
+    errors.extend(one_of(&context.member("procMount"), &["Default", "Unmasked"]));
     if context.value["allowPrivilegeEscalation"] == false {
         let mut refuse = |detail: &str| {
             errors.push(FieldError::new(

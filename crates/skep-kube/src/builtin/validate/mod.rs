@@ -10,8 +10,10 @@ mod network;
 mod others;
 mod pod;
 mod probe;
+mod profile;
 mod resources;
 mod service;
+mod spreading;
 mod status;
 mod storage;
 mod update;
@@ -62,12 +64,16 @@ pub fn validate_create(kind: &Builtin, object: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// What is in order, but not for ever.
+/// What is in order, but not for ever, or not for much.
 pub fn warnings(kind: &Builtin, object: &Value) -> Vec<String> {
-    let addresses = object["spec"]["externalIPs"].as_array().filter(|_| kind.kind == "Service");
-    let uses_them = addresses.is_some_and(|addresses| !addresses.is_empty());
-    let text = "spec.externalIPs is deprecated and may no longer be implemented in some clusters";
-    if uses_them { vec![text.to_owned()] } else { Vec::new() }
+    match kind.kind {
+        "Service" if object["spec"]["externalIPs"].as_array().is_some_and(|addresses| !addresses.is_empty()) => {
+            vec!["spec.externalIPs is deprecated and may no longer be implemented in some clusters".to_owned()]
+        }
+        "Pod" => pod::warnings(&At::root(object).member("spec")),
+        "Deployment" | "ReplicaSet" | "StatefulSet" => pod::warnings(&At::root(object).deep("spec.template.spec")),
+        _ => Vec::new(),
+    }
 }
 
 /// What holds for new and changed objects alike.

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use super::super::place::{At, one_of};
 use super::affinity::affinity;
 use super::container::{self, Volumes};
-use super::{resources, volume};
+use super::profile::profiles;
+use super::{resources, spreading, volume};
 use crate::names::{
     ADDRESS_FORM, address, dns1123_label, dns1123_search, dns1123_subdomain, label_value, qualified_name,
 };
@@ -37,7 +38,7 @@ pub(super) fn pod_spec(spec: &At<'_>) -> Vec<FieldError> {
     errors.extend(affinity(&spec.member("affinity")));
     errors.extend(dns(&spec.member("dnsConfig"), spec.text("dnsPolicy")));
     errors.extend(gates(spec));
-    errors.extend(spreading(spec));
+    errors.extend(spreading::spreading(spec));
     errors.extend(users(spec));
     errors.extend(node_names(spec));
     for toleration in spec.items("tolerations") {
@@ -52,9 +53,17 @@ pub(super) fn pod_spec(spec: &At<'_>) -> Vec<FieldError> {
             errors.extend(name.each(dns1123_subdomain(name.own_text())));
         }
     }
+    errors.extend(resources::of_pod(&spec.member("resources")));
     errors.extend(resources::overhead(&spec.member("overhead")));
     errors.extend(system(&spec.member("os")));
     errors
+}
+
+/// What is in order and yet not what was meant, most likely.
+pub(super) fn warnings(spec: &At<'_>) -> Vec<String> {
+    let mut warnings = spreading::warnings(spec);
+    warnings.extend(volume::warnings(spec));
+    warnings
 }
 
 /// What a pod waits for before it is ready, and before it gets a node.
@@ -123,6 +132,14 @@ fn security(context: &At<'_>) -> Vec<FieldError> {
     for place in identifiers.into_iter().chain(context.items("supplementalGroups")) {
         errors.extend(identifier(&place));
     }
+    for (name, supported) in [
+        ("fsGroupChangePolicy", ["Always", "OnRootMismatch"].as_slice()),
+        ("supplementalGroupsPolicy", &["Merge", "Strict"]),
+        ("seLinuxChangePolicy", &["Recursive"]),
+    ] {
+        errors.extend(one_of(&context.member(name), supported));
+    }
+    errors.extend(profiles(context));
     let mut seen = HashSet::new();
     for sysctl in context.items("sysctls") {
         let name = sysctl.member("name");
@@ -165,6 +182,14 @@ fn dns(config: &At<'_>, policy: &str) -> Vec<FieldError> {
             );
         }
     }
+    let mut limit = |name: &str, most: usize, what: &str| {
+        let list = config.member(name);
+        if config.items(name).len() > most {
+            errors.push(list.invalid(&format!("must not have more than {most} {what}")));
+        }
+    };
+    limit("nameservers", 3, "nameservers");
+    limit("searches", 32, "search paths");
     for server in servers {
         if address(server.own_text()).is_none() {
             errors.extend(server.each(vec![ADDRESS_FORM.to_owned()]));
@@ -180,28 +205,6 @@ fn dns(config: &At<'_>, policy: &str) -> Vec<FieldError> {
         if option.text("name").is_empty() {
             errors.push(option.required("must not be empty"));
         }
-    }
-    errors
-}
-
-fn spreading(spec: &At<'_>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    for constraint in spec.items("topologySpreadConstraints") {
-        let skew = constraint.member("maxSkew");
-        if skew.value.as_i64().unwrap_or_default() <= 0 {
-            errors.push(skew.invalid("must be greater than zero"));
-        }
-        let key = constraint.member("topologyKey");
-        if key.own_text().is_empty() {
-            errors.push(key.required("can not be empty"));
-        } else {
-            errors.extend(key.each(qualified_name(key.own_text())));
-        }
-        let action = constraint.member("whenUnsatisfiable");
-        if !matches!(action.own_text(), "DoNotSchedule" | "ScheduleAnyway") {
-            errors.push(action.unsupported(&["DoNotSchedule", "ScheduleAnyway"]));
-        }
-        errors.extend(constraint.member("labelSelector").selector());
     }
     errors
 }

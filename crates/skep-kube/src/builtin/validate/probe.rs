@@ -3,13 +3,14 @@
 use super::super::place::{At, not_negative, one_of, port_or_name};
 use crate::status::FieldError;
 
-pub(super) fn probes(container: &At<'_>) -> Vec<FieldError> {
+/// `grace` is how many seconds the pod has to end.
+pub(super) fn probes(container: &At<'_>, grace: i64) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let lifecycle = container.member("lifecycle");
     for name in ["postStart", "preStop"] {
         let hook = lifecycle.member(name);
         if hook.is_set() {
-            errors.extend(handler(&hook));
+            errors.extend(handler(&hook, grace));
         }
     }
     for name in ["livenessProbe", "readinessProbe", "startupProbe"] {
@@ -17,10 +18,17 @@ pub(super) fn probes(container: &At<'_>) -> Vec<FieldError> {
         if !probe.is_set() {
             continue;
         }
-        errors.extend(handler(&probe));
+        errors.extend(handler(&probe, grace));
         for number in ["initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"]
         {
             errors.extend(not_negative(&probe.member(number)));
+        }
+        let own_grace = probe.member("terminationGracePeriodSeconds");
+        if own_grace.value.as_i64().is_some_and(|seconds| seconds <= 0) {
+            errors.push(own_grace.invalid("must be greater than 0"));
+        }
+        if name == "readinessProbe" && own_grace.is_set() {
+            errors.push(own_grace.invalid("must not be set for readinessProbes"));
         }
         let threshold = probe.member("successThreshold");
         if name != "readinessProbe" && threshold.value.as_i64().is_some_and(|number| number != 1) {
@@ -30,7 +38,7 @@ pub(super) fn probes(container: &At<'_>) -> Vec<FieldError> {
     errors
 }
 
-fn handler(place: &At<'_>) -> Vec<FieldError> {
+fn handler(place: &At<'_>, grace: i64) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut found = 0;
     for kind in ["exec", "httpGet", "tcpSocket", "grpc", "sleep"] {
@@ -52,13 +60,19 @@ fn handler(place: &At<'_>) -> Vec<FieldError> {
             }
             "httpGet" => errors.extend(http_get(&action)),
             "tcpSocket" | "grpc" => errors.extend(port_or_name(&action.member("port"))),
-            _ => {}
+            _ => errors.extend(sleep(&action, grace)),
         }
     }
     if found == 0 {
         errors.push(place.required("must specify a handler type"));
     }
     errors
+}
+
+fn sleep(action: &At<'_>, grace: i64) -> Option<FieldError> {
+    let seconds = action.number("seconds").unwrap_or_default();
+    let detail = format!("must be non-negative and less than terminationGracePeriodSeconds ({grace})");
+    (!(0..=grace).contains(&seconds)).then(|| action.invalid_as(seconds, &detail))
 }
 
 fn http_get(action: &At<'_>) -> Vec<FieldError> {

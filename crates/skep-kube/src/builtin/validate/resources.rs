@@ -1,6 +1,7 @@
 //! Requests and limits.
 
 use super::super::Quantity;
+use super::super::default::is_shared_in_pods;
 use super::super::place::{At, NOT_NEGATIVE};
 use crate::names::qualified_name;
 use crate::status::FieldError;
@@ -36,6 +37,18 @@ pub(super) fn resources(place: &At<'_>) -> Vec<FieldError> {
         errors.push(limits.required("Limit must be set for non overcommitable resources"));
     }
     errors
+}
+
+/// What all containers of a pod may have together.
+pub(super) fn of_pod(place: &At<'_>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for kind in ["limits", "requests"] {
+        let list = place.member(kind);
+        let foreign = place.entries(kind).filter(|(name, _)| !is_shared_in_pods(name));
+        let supported = ["cpu", "hugepages-", "memory"];
+        errors.extend(foreign.map(|(name, _)| FieldError::not_supported(list.key(name), name, &supported)));
+    }
+    if errors.is_empty() { resources(place) } else { errors }
 }
 
 /// What a pod costs beside its containers. The real server takes it for limits.

@@ -1,6 +1,6 @@
 //! Volumes of pods.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::super::Quantity;
 use super::super::place::At;
@@ -201,6 +201,14 @@ fn downward(list: &At<'_>, shown: &At<'_>) -> Vec<FieldError> {
         }
     }
     errors
+}
+
+/// Which volumes of a pod are made of parts that are nothing.
+pub(super) fn warnings(spec: &At<'_>) -> Vec<String> {
+    let is_nothing = |part: &At<'_>| part.value.as_object().is_some_and(Map::is_empty);
+    let volumes = spec.items("volumes").into_iter();
+    let hollow = volumes.filter(|volume| volume.member("projected").items("sources").iter().any(is_nothing));
+    hollow.map(|volume| format!("volume {:?} (Projected) has no sources provided", volume.text("name"))).collect()
 }
 
 fn projected(source: &At<'_>) -> Vec<FieldError> {
