@@ -44,6 +44,8 @@ pub(crate) struct HttpLine {
     uri: Uri,
     /// What the client says about itself, its credentials above all.
     headers: HeaderMap,
+    /// Whom the chain has found the client to be.
+    caller: Option<Arc<str>>,
     speaks: Speaks,
     /// So many bytes one message of the server may have.
     largest: usize,
@@ -69,7 +71,8 @@ impl HttpLine {
         largest: usize,
         mirrors: Arc<Mirrors>,
     ) -> Self {
-        let mut line = Self { upstream, uri, headers, speaks: Speaks::Modern(mirrors), largest, next: Arc::default() };
+        let speaks = Speaks::Modern(mirrors);
+        let mut line = Self { upstream, uri, headers, caller: None, speaks, largest, next: Arc::default() };
         for name in OURS {
             line.headers.remove(name);
         }
@@ -84,6 +87,18 @@ impl HttpLine {
     /// The same line within a session.
     pub(crate) fn within(&self, session: Option<HeaderValue>, revision: Revision) -> Self {
         Self { speaks: Speaks::Legacy { session, revision: Some(revision) }, ..self.clone() }
+    }
+
+    /// The line of somebody who is known.
+    #[must_use]
+    pub(crate) fn of(mut self, caller: Option<Arc<str>>) -> Self {
+        self.caller = caller;
+        self
+    }
+
+    /// Whom the chain has found the client to be.
+    pub(crate) fn caller(&self) -> Option<&Arc<str>> {
+        self.caller.as_ref()
     }
 
     /// The headers by which a server may tell one client from another.

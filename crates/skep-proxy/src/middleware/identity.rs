@@ -1,6 +1,7 @@
 //! Who calls.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -68,6 +69,12 @@ impl Identity {
     pub fn expose_token(&self) -> &str {
         &self.token
     }
+}
+
+/// Whom a request has proved to come from, if it had to prove that.
+pub(crate) fn proven(extensions: &http::Extensions) -> Option<Arc<str>> {
+    let identity = extensions.get::<Arc<Identity>>().filter(|identity| !identity.token.is_empty())?;
+    Some(identity.subject.as_str().into())
 }
 
 impl fmt::Debug for Identity {

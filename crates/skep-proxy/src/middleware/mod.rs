@@ -12,10 +12,11 @@ mod auth;
 mod delegation;
 mod exchange;
 mod forward_headers;
-mod identity;
+pub(crate) mod identity;
 pub(crate) mod layer;
 mod lists;
 mod parse;
+mod rate_limit;
 mod recovery;
 mod refusal;
 mod strip_credentials;
@@ -36,6 +37,7 @@ pub(crate) use self::exchange::Exchange;
 pub use self::forward_headers::{ForwardError, ForwardHeaders};
 pub use self::identity::Identity;
 use self::layer::{Destination, Layer, Next};
+pub use self::rate_limit::{Bucket, CallLimits, RateLimit, RateLimitError, RateLimits};
 use self::refusal::Refusal;
 pub use self::tools::{Shown, ToolRules, ToolRulesError};
 use crate::answer::Answer;
@@ -59,6 +61,8 @@ pub enum Step {
     ToolCalls(ToolRules),
     /// Reads the message, for those around it.
     Parse,
+    /// Counts calls of tools. Behind whatever says who calls, and what the server calls its tools.
+    LimitRates(RateLimit),
     /// Sets headers for the server. Behind everything that reads those of the client.
     ForwardHeaders(ForwardHeaders),
     /// Makes an answer of a panic, for those around it.
@@ -76,6 +80,7 @@ impl Step {
             Self::ToolLists(rules) => Box::new(tools::ToolLists::new(rules)),
             Self::ToolCalls(rules) => Box::new(tools::ToolCalls::new(rules)),
             Self::Parse => Box::new(parse::Parse),
+            Self::LimitRates(limit) => Box::new(limit),
             Self::ForwardHeaders(headers) => Box::new(headers),
             Self::Recover => Box::new(recovery::Recovery),
         }

@@ -1,10 +1,15 @@
 //! Why the chain refuses a request, and what the client is told then. Reasons beyond these words go to the log.
 
-use http::StatusCode;
+use http::header::RETRY_AFTER;
+use http::{HeaderValue, StatusCode};
+use serde_json::json;
 use skep_mcp::Id;
 use skep_mcp::fault::{Fault, INTERNAL_ERROR, INVALID_PARAMS};
 
 use crate::answer::{self, Answer};
+
+/// The code of calls over their limit, deliberately outside of the range that the protocol reserves.
+const RATE_LIMITED: i64 = 429;
 
 /// A reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +22,8 @@ pub(crate) enum Refusal {
     NoSuchToolUnsaid,
     /// A call that does not say of what.
     NoTool,
+    /// A tool was called too often. One more call is good in so many seconds.
+    RateLimited { seconds: u64 },
     /// A list could not be read, so that it cannot be told what may be shown of it.
     UnreadableList,
     /// The proxy itself is at fault.
@@ -37,6 +44,9 @@ impl Refusal {
             Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, Words::Text("Request Entity Too Large")),
             Self::NoSuchTool => (StatusCode::OK, Words::Fault(INVALID_PARAMS, "tool not found")),
             Self::NoSuchToolUnsaid | Self::NoTool => (StatusCode::BAD_REQUEST, Words::Nothing),
+            Self::RateLimited { .. } => {
+                (StatusCode::TOO_MANY_REQUESTS, Words::Fault(RATE_LIMITED, "Rate limit exceeded"))
+            }
             Self::UnreadableList => (StatusCode::INTERNAL_SERVER_ERROR, Words::Fault(INTERNAL_ERROR, "internal error")),
             Self::Panicked => (StatusCode::INTERNAL_SERVER_ERROR, Words::Text("Internal Server Error")),
         }
@@ -44,17 +54,29 @@ impl Refusal {
 
     /// The answer to the request of that id.
     pub(crate) fn answer(self, id: Option<&Id>) -> Answer {
-        match self.row() {
+        let mut answer = match self.row() {
             (status, Words::Nothing) => answer::empty(status),
             (status, Words::Text(text)) => answer::text(status, text),
-            (status, Words::Fault(code, message)) => answer::fault(status, &Fault::new(code, message), id),
+            (status, Words::Fault(code, message)) => answer::fault(status, &self.fault(code, message), id),
+        };
+        if let Self::RateLimited { seconds } = self {
+            answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        answer
+    }
+
+    fn fault(self, code: i64, message: &'static str) -> Fault {
+        let fault = Fault::new(code, message);
+        match self {
+            Self::RateLimited { seconds } => fault.with_data(json!({"retryAfterSeconds": seconds})),
+            _ => fault,
         }
     }
 
     /// What a stream says in its place, whose status is told already.
     pub(crate) fn message(self, id: Option<&Id>) -> String {
         match self.row() {
-            (_, Words::Fault(code, message)) => Fault::new(code, message).answer(id),
+            (_, Words::Fault(code, message)) => self.fault(code, message).answer(id),
             (_, Words::Nothing | Words::Text(_)) => Fault::new(INTERNAL_ERROR, "internal error").answer(id),
         }
     }

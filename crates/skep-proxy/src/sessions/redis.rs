@@ -118,6 +118,11 @@ impl Redis {
         Ok(Self { connection, prefix: settings.key_prefix.as_str().into() })
     }
 
+    /// The connection, for others who keep something there.
+    pub(crate) fn connection(&self) -> ConnectionManager {
+        self.connection.clone()
+    }
+
     /// Adds a session, unless there is one with that id.
     pub(super) async fn create(&self, session: &Session, lifetime: Duration) -> Result<(), Unavailable> {
         let mut command = self.command("SET", &session.id);

@@ -28,6 +28,7 @@ use crate::eras::pool::{Pool, Principal, Seats};
 use crate::eras::verdict::{self, Eras, Verdict};
 use crate::intake::{self, Accepts};
 use crate::listener::Peer;
+use crate::middleware::identity;
 use crate::reply::whole;
 use crate::sessions::{self, Session, Unavailable};
 use crate::stdio::clients::Clients;
@@ -120,7 +121,8 @@ impl Transparent {
         let uri = join(&self.target.origin(), &path).ok_or_else(bad)?;
         let headers = super::headers::outgoing(parts.headers.clone(), &self.target, peer, Some(Era::Modern));
         let mirrors = Arc::clone(&self.bridging.mirrors);
-        Ok(HttpLine::modern(self.upstream.clone(), uri, headers, self.limits.line_bytes, mirrors))
+        let line = HttpLine::modern(self.upstream.clone(), uri, headers, self.limits.line_bytes, mirrors);
+        Ok(line.of(identity::proven(&parts.extensions)))
     }
 
     async fn serve_modern_client(&self, peer: Peer, parts: &Parts, message: Message) -> Result<Option<Answer>, Answer> {

@@ -8,6 +8,8 @@ mod eras;
 mod hostile;
 mod http;
 mod middleware;
+#[path = "../../../skep/tests/once/mod.rs"]
+mod once;
 mod redis;
 mod tls;
 mod transparent;

@@ -11,7 +11,7 @@ use crate::eras::stands_alone;
 use crate::http::{PATIENCE, Request, call, initialize, request};
 use crate::transparent::server::{Before, Server, reply, with_sessions};
 
-fn settings(server: &RedisServer) -> RedisSettings {
+pub(crate) fn settings(server: &RedisServer) -> RedisSettings {
     RedisSettings { password: Some(PASSWORD.to_owned()), database: 3, ..RedisSettings::new(&server.address()) }
 }
 
@@ -20,7 +20,7 @@ async fn store(server: &RedisServer) -> SessionStore {
 }
 
 /// Somebody else who looks into the same database.
-fn look(server: &RedisServer) -> redis::Connection {
+pub(crate) fn look(server: &RedisServer) -> redis::Connection {
     let info = redis::IntoConnectionInfo::into_connection_info(format!("redis://{}/3", server.address())).unwrap();
     let with_password = info.redis_settings().clone().set_password(PASSWORD);
     redis::Client::open(info.set_redis_settings(with_password)).unwrap().get_connection().unwrap()

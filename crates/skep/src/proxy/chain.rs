@@ -10,11 +10,11 @@ use skep_api::names::env::secret;
 use skep_operator::proxy::run_config;
 use skep_proxy::middleware::{Authentication, Chain, ForwardHeaders, Shown, Step, ToolRules};
 
-use super::{Variables, audit, oidc};
+use super::{Variables, audit, oidc, rate_limit};
 use crate::hint::Hinted;
 
 /// The chain of a document: the one that it has, or else what follows from the rest of it.
-pub(super) fn build(config: &RunConfig, variables: Variables<'_>) -> Result<Chain, Hinted> {
+pub(super) async fn build(config: &RunConfig, variables: Variables<'_>) -> Result<Chain, Hinted> {
     let list = match config.middleware_configs.as_slice() {
         [] => Cow::Owned(run_config::chain(config).map_err(|cause| wrong("middleware", &cause))?),
         list => Cow::Borrowed(list),
@@ -27,7 +27,8 @@ pub(super) fn build(config: &RunConfig, variables: Variables<'_>) -> Result<Chai
     }
     let mut steps = Vec::new();
     for entry in list.iter() {
-        steps.extend(step(entry, config, variables).map_err(|cause| wrong(entry.type_.as_str(), &cause))?);
+        let step = step(entry, config, variables).await;
+        steps.extend(step.map_err(|cause| wrong(entry.type_.as_str(), &cause))?);
     }
     steps.extend(secret_headers(config, variables)?.map(Step::ForwardHeaders));
     Ok(Chain::new(steps))
@@ -43,6 +44,7 @@ fn missing(config: &RunConfig, list: &[MiddlewareConfig]) -> Option<(&'static st
     let has_tools = !config.tools_filter.is_empty() || !config.tools_override.is_empty();
     let wanted = [
         ("audit_config", config.audit_config.is_some(), MiddlewareType::Audit),
+        ("rate_limit_config", config.rate_limit_config.is_some(), MiddlewareType::RateLimit),
         ("tools_filter or tools_override", has_tools, MiddlewareType::ToolFilter),
         ("tools_filter or tools_override", has_tools, MiddlewareType::ToolCallFilter),
     ];
@@ -61,7 +63,7 @@ fn missing(config: &RunConfig, list: &[MiddlewareConfig]) -> Option<(&'static st
 }
 
 /// The step of an entry; nothing when there is nothing to do for it.
-fn step(entry: &MiddlewareConfig, config: &RunConfig, variables: Variables<'_>) -> Result<Option<Step>, String> {
+async fn step(entry: &MiddlewareConfig, config: &RunConfig, variables: Variables<'_>) -> Result<Option<Step>, String> {
     Ok(match entry.type_ {
         MiddlewareType::Audit => {
             Some(Step::Audit(audit::recorder(&entry.read_parameters().map_err(text)?, config.trust_proxy_headers)?))
@@ -77,6 +79,10 @@ fn step(entry: &MiddlewareConfig, config: &RunConfig, variables: Variables<'_>) 
         MiddlewareType::ToolFilter => Some(Step::ToolLists(tool_rules(entry)?)),
         MiddlewareType::ToolCallFilter => Some(Step::ToolCalls(tool_rules(entry)?)),
         MiddlewareType::McpParser => Some(Step::Parse),
+        MiddlewareType::RateLimit => {
+            let parameters = entry.read_parameters().map_err(text)?;
+            Some(Step::LimitRates(rate_limit::limiter(&parameters, variables).await?))
+        }
         MiddlewareType::HeaderForward => {
             let headers: HeaderForwardParameters = entry.read_parameters().map_err(text)?;
             let headers = headers.add_headers.into_iter().map(|(name, value)| (name, value.0)).collect();
@@ -127,22 +133,51 @@ fn secret_headers(config: &RunConfig, variables: Variables<'_>) -> Result<Option
 mod tests {
     use super::*;
 
-    fn built(text: &str, variables: &[(&str, &str)]) -> Result<String, String> {
+    async fn built(text: &str, variables: &[(&str, &str)]) -> Result<String, String> {
         let config = RunConfig::from_json(&format!("{{\"transport\": \"sse\", {text}}}")).unwrap();
         let find =
             |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
-        build(&config, &find).map(|chain| format!("{chain:?}")).map_err(|error| error.to_string())
+        build(&config, &find).await.map(|chain| format!("{chain:?}")).map_err(|error| error.to_string())
     }
 
-    #[test]
-    fn a_document_without_a_chain_gets_one() {
-        let chain = built(r#""tools_filter": ["a"]"#, &[]).unwrap();
+    #[tokio::test]
+    async fn a_document_without_a_chain_gets_one() {
+        let chain = built(r#""tools_filter": ["a"]"#, &[]).await.unwrap();
         let places: Vec<_> = ["ToolLists", "ToolCalls", "Parse"].map(|layer| chain.find(layer).unwrap()).into();
         assert!(places.is_sorted(), "{chain}");
     }
 
-    #[test]
-    fn a_step_that_makes_no_sense_is_named() {
+    /// What the operator writes, and what is in its chain.
+    const WRITTEN: [(&str, &[&str]); 5] = [
+        (include_str!("../../../skep-operator/src/proxy/run_config/golden/server-stdio.json"), &["Unproven", "Parse"]),
+        (
+            include_str!("../../../skep-operator/src/proxy/run_config/golden/server-tools.json"),
+            &["Unproven", "ToolLists", "ToolCalls", "Parse"],
+        ),
+        (include_str!("../../../skep-operator/src/proxy/run_config/golden/server-audit.json"), &["Audit", "Unproven"]),
+        (
+            include_str!("../../../skep-operator/src/proxy/run_config/golden/proxy-headers.json"),
+            &["Unproven", "Parse", "x-tenant", "x-api-key"],
+        ),
+        (
+            include_str!("../../../skep-operator/src/proxy/run_config/golden/proxy-secret-headers-only.json"),
+            &["Unproven", "Parse", "x-api-key"],
+        ),
+    ];
+
+    #[tokio::test]
+    async fn what_the_operator_writes_becomes_a_chain_in_its_order() {
+        let find = |name: &str| name.starts_with("TOOLHIVE_SECRET_HEADER_FORWARD_").then(|| "v".to_owned());
+        for (text, layers) in WRITTEN {
+            let config = RunConfig::from_json(text).unwrap();
+            let chain = format!("{:?}", build(&config, &find).await.unwrap());
+            let places: Vec<_> = layers.iter().map(|layer| chain.find(layer)).collect();
+            assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{layers:?} in {chain}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_step_that_makes_no_sense_is_named() {
         for (text, told) in [
             (r#""middleware_configs": [{"type": "tool-filter", "parameters": {}}]"#, "tool-filter: there is neither"),
             (
@@ -159,6 +194,19 @@ mod tests {
             ),
             (r#""header_forward": {"add_plaintext_headers": {"X-A": "s"}}"#, "no remote_url"),
             (r#""middleware_configs": [{"type": "auth", "parameters": 7}]"#, "auth: "),
+            (
+                r#""middleware_configs": [{"type": "audit", "parameters": {"config_data": {"maxDataSize": -1}}}]"#,
+                "maxDataSize",
+            ),
+            (
+                r#""middleware_configs": [{"type": "ratelimit", "parameters": {"config": {"shared": {"maxTokens": 1}}}}]"#,
+                "ratelimit: it needs a Redis server",
+            ),
+            (
+                r#""middleware_configs": [{"type": "ratelimit", "parameters": {"redis_addr": "127.0.0.1:1",
+                    "config": {"shared": {"maxTokens": 0, "refillPeriod": "1m"}}}}]"#,
+                "ratelimit: shared: maxTokens must be above zero",
+            ),
             (r#""oidc_config": {"ResourceURL": "https://r"}"#, "auth: there is neither an Issuer nor a JWKSURL"),
             (
                 r#""oidc_config": {"Issuer": "https://i"}, "middleware_configs": [{"type": "auth", "parameters": {}}]"#,
@@ -169,16 +217,16 @@ mod tests {
                 "no secret for the header X-A",
             ),
         ] {
-            let said = built(text, &[]).unwrap_err();
+            let said = built(text, &[]).await.unwrap_err();
             assert!(said.contains(told), "{text}: {said}");
         }
     }
 
-    #[test]
-    fn secret_headers_win_and_are_not_told() {
+    #[tokio::test]
+    async fn secret_headers_win_and_are_not_told() {
         let text = r#""remote_url": "https://a",
             "header_forward": {"add_plaintext_headers": {"x-a": "plain"}, "add_headers_from_secret": {"X-A": "ID"}}"#;
-        let chain = built(text, &[("TOOLHIVE_SECRET_ID", "hunter2")]).unwrap();
+        let chain = built(text, &[("TOOLHIVE_SECRET_ID", "hunter2")]).await.unwrap();
         assert!(chain.contains("x-a") && !chain.contains("hunter2") && !chain.contains("plain"), "{chain}");
     }
 }

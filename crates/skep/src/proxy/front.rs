@@ -12,7 +12,7 @@ use skep_proxy::middleware::Middleware;
 use skep_proxy::transparent::{Dialect, Probing};
 use skep_proxy::{Forwarded, Limits, Redis, RedisSettings, SessionStore, TlsIdentity};
 
-use super::{Variables, chain};
+use super::Variables;
 use crate::hint::Hinted;
 
 /// Where a document that says nothing about it listens.
@@ -96,7 +96,6 @@ impl Front {
                 _ => {}
             }
         }
-        front.middleware = Middleware::new(chain::build(config, variables)?);
         front.read(variables);
         Ok(front)
     }

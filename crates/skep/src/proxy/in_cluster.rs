@@ -9,6 +9,7 @@ use skep_api::names::env::{operator, runner};
 use skep_api::names::{annotations, mcp_server};
 use skep_operator::openshift;
 use skep_operator::runner::{Backend, pods_for_sessions, wants_pods_for_sessions, workload_name};
+use skep_proxy::middleware::Middleware;
 use skep_proxy::stdio::Bridge;
 use skep_proxy::transparent::{Target, Transparent};
 use skep_proxy::{Readiness, ServeError};
@@ -17,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::plain::Plain;
 use super::pods::{OwnPods, PodStreams, wanted};
 use super::serve::{Requests, Served, listen, run};
-use super::{Front, Variables};
+use super::{Front, Variables, chain};
 use crate::hint::Hinted;
 
 /// How long the API server may take to take a connection.
@@ -33,7 +34,8 @@ pub(crate) async fn serve_image(
     variables: Variables<'_>,
     requests: &mut Requests,
 ) -> anyhow::Result<()> {
-    let front = Front::of(config, variables)?;
+    let mut front = Front::of(config, variables)?;
+    front.middleware = Middleware::new(chain::build(config, variables).await?);
     let listener = listen(&front).await?;
     tracing::info!(address = %listener.local_addr()?, name = config.name, "serving");
     let store = front.store().await?;

@@ -21,7 +21,6 @@ fn unserved(config: &RunConfig) -> Vec<String> {
     let sections = [
         ("authz_config (authorization)", config.authz_config.is_some()),
         ("telemetry_config (telemetry)", config.telemetry_config.is_some()),
-        ("rate_limit_config (rate limits)", config.rate_limit_config.is_some()),
         ("validating_webhooks (webhooks)", !config.validating_webhooks.is_empty()),
         ("mutating_webhooks (webhooks)", !config.mutating_webhooks.is_empty()),
         ("embedded_auth_server_config (auth server)", config.embedded_auth_server_config.is_some()),
@@ -52,6 +51,7 @@ fn is_served(step: &MiddlewareConfig) -> bool {
         | MiddlewareType::ToolFilter
         | MiddlewareType::ToolCallFilter
         | MiddlewareType::McpParser
+        | MiddlewareType::RateLimit
         | MiddlewareType::UsageMetrics
         | MiddlewareType::HeaderForward
         | MiddlewareType::Recovery => true,
@@ -67,7 +67,6 @@ mod tests {
     const ASKING: [(&str, &str); 13] = [
         (r#""authz_config": {"version": "1.0", "type": "cedarv1"}"#, "authz_config"),
         (r#""telemetry_config": {}"#, "telemetry_config"),
-        (r#""rate_limit_config": {}"#, "rate_limit_config"),
         (r#""validating_webhooks": [{"name": "w"}]"#, "validating_webhooks"),
         (r#""mutating_webhooks": [{"name": "w"}]"#, "mutating_webhooks"),
         (r#""embedded_auth_server_config": {}"#, "embedded_auth_server_config"),

@@ -5,6 +5,7 @@ mod auth;
 mod credentials;
 mod frame;
 mod lists;
+mod rate_limit;
 mod tools;
 
 use std::collections::BTreeMap;

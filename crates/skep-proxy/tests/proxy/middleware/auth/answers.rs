@@ -1,13 +1,16 @@
 //! What those are told who prove nothing, and what everybody may know.
 
+use std::collections::BTreeMap;
+
+use jsonwebtoken::Algorithm;
 use serde_json::json;
-use skep_proxy::middleware::{Authentication, Chain, OidcSettings, Step};
+use skep_proxy::middleware::{Authentication, Chain, ForwardHeaders, Oidc, OidcSettings, Step};
 
 use super::issuer::{AUDIENCE, Issuer, Key};
 use super::{call_with, guarded};
-use crate::http::{Request, call};
+use crate::http::{Request, call, modern};
 use crate::middleware::{Guarded, with_tools};
-use jsonwebtoken::Algorithm;
+use crate::transparent::server::with_sessions;
 
 fn settings() -> OidcSettings {
     OidcSettings { issuer: "https://issuer.example".to_owned(), ..OidcSettings::default() }
@@ -115,4 +118,27 @@ async fn auth_trap_15_an_issuer_inside_is_not_asked_unless_that_is_allowed() {
         }
     }
     assert_eq!(issuer.asked(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn users_share_no_session_at_the_server_whatever_it_is_told_about_them() {
+    let key = Key::new("k", Algorithm::ES256);
+    let issuer = Issuer::start(&[&key]).await;
+    let headers: BTreeMap<String, String> = [("Authorization".to_owned(), "Bearer ours".to_owned())].into();
+    let ours = ForwardHeaders::new(&headers).unwrap();
+    for hiding in [Step::StripCredentials, Step::ForwardHeaders(ours)] {
+        let oidc = Box::new(Oidc::new(&issuer.settings()).unwrap());
+        let steps = vec![Step::Authenticate(Authentication::Oidc(oidc)), hiding];
+        let guarded = Guarded::new(steps, with_sessions("s")).await;
+        let mut sessions = Vec::new();
+        for user in ["ann", "bob", "ann"] {
+            let mut claims = issuer.claims();
+            claims["sub"] = json!(user);
+            let call = modern(1, "tools/call", json!({"name": "feed", "arguments": {}}));
+            let mut answer = guarded.send(call.header("Authorization", &format!("Bearer {}", key.sign(&claims)))).await;
+            sessions.push(answer.json().await["result"]["session"].as_str().unwrap().to_owned());
+        }
+        assert_eq!(sessions[0], sessions[2]);
+        assert_ne!(sessions[0], sessions[1]);
+    }
 }

@@ -2,9 +2,11 @@
 
 mod answers;
 mod attacks;
+mod cluster;
 mod introspection;
 pub(super) mod issuer;
 mod keys;
+mod provider;
 
 use skep_proxy::middleware::{Authentication, Oidc, OidcSettings, Step};
 

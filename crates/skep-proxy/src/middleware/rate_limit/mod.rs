@@ -1,0 +1,146 @@
+//! How often tools may be called: by everybody together and by each user, all of them and single ones.
+//!
+//! The buckets are in Redis, for all proxies of a server. A call takes a token from each bucket that it concerns, or from
+//! none. When Redis cannot be asked, calls pass: a limit is no protection that is worth an outage.
+
+mod buckets;
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use skep_mcp::{Param, method};
+
+use self::buckets::Buckets;
+use super::exchange::{Exchange, messages};
+use super::layer::{Layer, Next};
+use super::refusal::Refusal;
+use crate::answer::Answer;
+use crate::sessions::Redis;
+
+/// A bucket that is full again after a while.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bucket {
+    /// How many calls it is good for when it is full.
+    pub tokens: u32,
+    /// How long it takes from empty to full.
+    pub period: Duration,
+}
+
+impl Bucket {
+    /// How long one token takes, in whole seconds and at least one.
+    fn seconds_per_token(self) -> u64 {
+        let period = self.period.as_nanos().div_ceil(u128::from(self.tokens.max(1)));
+        u64::try_from(period.div_ceil(1_000_000_000)).unwrap_or(u64::MAX).max(1)
+    }
+}
+
+/// What everybody together may do, and each user.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CallLimits {
+    pub shared: Option<Bucket>,
+    pub per_user: Option<Bucket>,
+}
+
+/// The limits of one server.
+#[derive(Debug, Clone, Default)]
+pub struct RateLimits {
+    pub namespace: String,
+    pub server: String,
+    /// For calls of all tools together.
+    pub all: CallLimits,
+    /// For calls of single tools, by the names that the server knows.
+    pub tools: HashMap<String, CallLimits>,
+}
+
+/// Why there are no such limits.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RateLimitError {
+    /// A bucket that would never be full, or always.
+    #[error("{0}: a bucket needs at least one token, and a period above zero")]
+    Bucket(String),
+}
+
+/// Counts calls.
+#[derive(Debug)]
+pub struct RateLimit {
+    limits: RateLimits,
+    buckets: Buckets,
+}
+
+impl RateLimit {
+    /// Counts in this Redis.
+    pub fn new(limits: RateLimits, redis: &Redis) -> Result<Self, RateLimitError> {
+        let tools = limits.tools.iter().map(|(tool, limits)| (tool.as_str(), limits));
+        for (whose, limits) in std::iter::once(("the server", &limits.all)).chain(tools) {
+            let mut buckets = [limits.shared, limits.per_user].into_iter().flatten();
+            if buckets.any(|bucket| bucket.tokens == 0 || bucket.period.is_zero()) {
+                return Err(RateLimitError::Bucket(whose.to_owned()));
+            }
+        }
+        Ok(Self { limits, buckets: Buckets::new(redis) })
+    }
+
+    /// The buckets that a call of a tool by somebody concerns, with their keys, in the order in which they are asked.
+    fn concerned(&self, tool: &str, user: &str) -> Vec<(String, Bucket)> {
+        let prefix = format!("thv:rl:{{{}:{}}}", self.limits.namespace, self.limits.server);
+        let of_tool = self.limits.tools.get(tool).copied().unwrap_or_default();
+        let of_user = |bucket: Option<Bucket>| bucket.filter(|_| !user.is_empty());
+        let buckets = [
+            (format!("{prefix}:shared"), self.limits.all.shared),
+            (format!("{prefix}:shared:tool:{tool}"), of_tool.shared),
+            (format!("{prefix}:user:{user}"), of_user(self.limits.all.per_user)),
+            (format!("{prefix}:user-tool:{tool}:{user}"), of_user(of_tool.per_user)),
+        ];
+        buckets.into_iter().filter_map(|(key, bucket)| Some((key, bucket?))).collect()
+    }
+
+    async fn check(&self, exchange: &mut Exchange<'_>) -> Result<(), Answer> {
+        exchange.payload().await?;
+        let Some(payload) = exchange.known() else { return Ok(()) };
+        let user = exchange.notes().identity().map(|identity| identity.subject.clone()).unwrap_or_default();
+        for call in messages(payload).filter(|message| message.method() == method::TOOLS_CALL) {
+            let tool = call.param_text(Param::Name).unwrap_or_default();
+            let concerned = self.concerned(&tool, &user);
+            if concerned.is_empty() {
+                continue;
+            }
+            match self.buckets.take(&concerned).await {
+                Ok(None) => {}
+                Ok(Some(empty)) => {
+                    tracing::debug!(%tool, "a call is over its limit");
+                    let refusal = Refusal::RateLimited { seconds: empty.seconds_per_token() };
+                    return Err(refusal.answer(call.owned_id().as_ref()));
+                }
+                Err(error) => tracing::warn!(%error, "limits cannot be asked for, and the call passes"),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Layer for RateLimit {
+    fn pass<'a>(&'a self, mut exchange: Exchange<'a>, next: Next<'a>) -> BoxFuture<'a, Answer> {
+        async move {
+            match self.check(&mut exchange).await {
+                Ok(()) => next.pass(exchange).await,
+                Err(refusal) => refusal,
+            }
+        }
+        .boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_takes_its_part_of_the_period() {
+        for (tokens, seconds, expected) in [(10, 60, 6), (100, 60, 1), (7, 60, 9), (1, 86_400, 86_400), (1, 0, 1)] {
+            let bucket = Bucket { tokens, period: Duration::from_secs(seconds) };
+            assert_eq!(bucket.seconds_per_token(), expected, "{tokens} in {seconds} s");
+        }
+    }
+}

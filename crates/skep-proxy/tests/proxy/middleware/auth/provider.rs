@@ -1,0 +1,96 @@
+//! A provider that somebody else wrote: `oidc-provider` from npm.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+use skep_conformance::skip::skip;
+use skep_proxy::middleware::OidcSettings;
+
+use super::issuer::AUDIENCE;
+use super::{call_with, guarded};
+use crate::http::Request;
+use crate::once;
+
+/// Exactly what is installed. The provider needs a newer Node than most machines have.
+const PACKAGES: [&str; 2] = ["oidc-provider@9.13.3", "node@22.23.3"];
+
+/// The provider, in a process of its own.
+struct Provider {
+    child: Child,
+    address: String,
+}
+
+impl Drop for Provider {
+    fn drop(&mut self) {
+        // One that has ended already is what we want.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Provider {
+    /// The provider, or nothing when this machine cannot have it; then the test is recorded as skipped.
+    fn start(test: &str) -> Option<Self> {
+        let installed = once::install("npm", &PACKAGES.join("+"), |folder| {
+            let mut npm = Command::new("npm");
+            npm.args(["install", "--no-audit", "--no-fund", "--fetch-retries=1", "--prefix"])
+                .arg(folder)
+                .args(PACKAGES);
+            npm
+        });
+        let folder = installed.map_err(|reason| skip(test, &reason)).ok()?;
+        let mut node = Command::new(folder.join("node_modules/.bin/node"));
+        node.args(["--input-type=module", "--eval", include_str!("provider.mjs")]).current_dir(folder);
+        let mut child = node.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        Some(Self { child, address: format!("127.0.0.1:{}", line.trim()) })
+    }
+
+    /// A token that it issues for a resource.
+    async fn token(&self, resource: &str) -> String {
+        let form = format!("grant_type=client_credentials&resource=https%3A%2F%2Fhive.example%2F{resource}");
+        let mut answer = Request::new("POST", "/token")
+            .header("Content-Type", "application/x-www-form-urlencoded")
+            .header("Authorization", "Basic YmVlOmhvbmV5")
+            .body(form)
+            .send(&self.address)
+            .await;
+        let issued: Value = answer.json().await;
+        issued["access_token"].as_str().unwrap_or_else(|| panic!("{issued}")).to_owned()
+    }
+
+    fn settings(&self) -> OidcSettings {
+        OidcSettings {
+            issuer: format!("http://{}", self.address),
+            audience: AUDIENCE.to_owned(),
+            introspection_url: format!("http://{}/token/introspection", self.address),
+            client_id: "bee".to_owned(),
+            client_secret: "honey".to_owned(),
+            allows_private: true,
+            allows_http: true,
+            ..OidcSettings::default()
+        }
+    }
+}
+
+#[tokio::test]
+async fn tokens_of_a_real_provider_are_understood() {
+    let Some(provider) = Provider::start("tokens_of_a_real_provider_are_understood") else { return };
+    let proxy = guarded(&provider.settings()).await;
+    let (signed, opaque) = (provider.token("mcp").await, provider.token("opaque").await);
+    assert!(signed.contains('.') && !opaque.contains('.'), "{signed} {opaque}");
+    assert_eq!(call_with(&proxy, &signed).await.status, 200, "discovery, its key set, its signature");
+    assert_eq!(call_with(&proxy, &opaque).await.status, 200, "introspection");
+    assert_eq!(call_with(&proxy, &format!("{opaque}x")).await.status, 401);
+    let (head, rest) = signed.rsplit_once('.').unwrap();
+    let turned: String = rest.chars().rev().collect();
+    assert_eq!(call_with(&proxy, &format!("{head}.{turned}")).await.status, 401);
+    let elsewhere = OidcSettings { audience: "https://other.example".to_owned(), ..provider.settings() };
+    let elsewhere = guarded(&elsewhere).await;
+    for token in [&signed, &opaque] {
+        let mut refused = call_with(&elsewhere, token).await;
+        assert_eq!((refused.status, refused.text().await.contains("invalid audience")), (401, true));
+    }
+}

@@ -1,0 +1,105 @@
+//! Calls that are counted in a real Redis.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use redis::Commands as _;
+use serde_json::json;
+use skep_conformance::redis::RedisServer;
+use skep_proxy::Redis;
+use skep_proxy::middleware::{Authentication, Bucket, CallLimits, RateLimit, RateLimits, Step};
+
+use super::{Guarded, with_tools};
+use crate::http::{Request, call, request};
+use crate::redis::{look, settings};
+
+/// A bucket that does not fill while a test runs.
+fn bucket(tokens: u32) -> Bucket {
+    Bucket { tokens, period: Duration::from_hours(24 * 365) }
+}
+
+fn limits(all: CallLimits, feed: CallLimits) -> RateLimits {
+    let tools: HashMap<String, CallLimits> = [("feed".to_owned(), feed)].into();
+    RateLimits { namespace: "apiary".to_owned(), server: "hive".to_owned(), all, tools }
+}
+
+async fn guarded(redis: &RedisServer, limits: RateLimits) -> Guarded {
+    let connected = Redis::connect(&settings(redis)).await.unwrap();
+    let limit = RateLimit::new(limits, &connected).unwrap();
+    Guarded::new(vec![Step::Authenticate(Authentication::Anonymous), Step::LimitRates(limit)], with_tools).await
+}
+
+#[tokio::test]
+async fn a_call_too_many_is_refused_with_the_time_to_wait() {
+    let Some(redis) = RedisServer::start("a_call_too_many_is_refused_with_the_time_to_wait") else { return };
+    let shared = CallLimits { shared: Some(bucket(2)), per_user: None };
+    let guarded = guarded(&redis, limits(shared, CallLimits::default())).await;
+    for _ in 0..2 {
+        assert_eq!(guarded.send(Request::post(&call(1, "feed"))).await.status, 200);
+    }
+    let mut refused = guarded.send(Request::post(&call("x", "feed"))).await;
+    let seconds = 24 * 3600 * 365 / 2;
+    assert_eq!((refused.status, refused.header("retry-after")), (429, Some(seconds.to_string().as_str())));
+    let error = json!({"code": 429, "message": "Rate limit exceeded", "data": {"retryAfterSeconds": seconds}});
+    assert_eq!(refused.json().await, json!({"jsonrpc": "2.0", "id": "x", "error": error}));
+    assert_eq!(guarded.send(Request::post(&request(2, "tools/list", &json!({})))).await.status, 200);
+    let silent = json!({"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "feed"}});
+    assert_eq!(guarded.send(Request::post(&silent)).await.status, 429);
+    let key = "thv:rl:{apiary:hive}:shared";
+    let mut looking = look(&redis);
+    assert_eq!(looking.keys::<_, Vec<String>>("*").unwrap(), [key]);
+    assert!((0.0..1.0).contains(&looking.hget::<_, _, f64>(key, "tokens").unwrap()));
+    let filled: u64 = looking.hget(key, "last_refill").unwrap();
+    assert!(filled > 1_700_000_000_000_000, "microseconds: {filled}");
+    assert!(looking.ttl::<_, i64>(key).unwrap() > 24 * 3600 * 365);
+}
+
+#[tokio::test]
+async fn trap_54_who_is_refused_takes_nothing_from_others() {
+    let Some(mut redis) = RedisServer::start("trap_54_who_is_refused_takes_nothing_from_others") else { return };
+    let all = CallLimits { shared: Some(bucket(5)), per_user: None };
+    let feed = CallLimits { shared: Some(bucket(4)), per_user: Some(bucket(1)) };
+    let guarded = guarded(&redis, limits(all, feed)).await;
+    assert_eq!(guarded.send(Request::post(&call(1, "feed"))).await.status, 200);
+    for _ in 0..5 {
+        assert_eq!(guarded.send(Request::post(&call(1, "feed"))).await.status, 429);
+    }
+    let mut looking = look(&redis);
+    let mut left = |key: &str| {
+        let tokens: f64 = looking.hget(format!("thv:rl:{{apiary:hive}}:{key}"), "tokens").unwrap();
+        format!("{tokens:.1}")
+    };
+    assert_eq!((left("shared"), left("shared:tool:feed")), ("4.0".to_owned(), "3.0".to_owned()));
+    assert_eq!(left("user-tool:feed:anonymous"), "0.0");
+    assert_eq!(guarded.send(Request::post(&call(1, "weigh_hive"))).await.status, 200, "other tools are not concerned");
+    redis.kill();
+    assert_eq!(guarded.send(Request::post(&call(1, "feed"))).await.status, 200, "without Redis nobody is refused");
+}
+
+#[tokio::test]
+async fn a_bucket_fills_again_however_slowly() {
+    let Some(redis) = RedisServer::start("a_bucket_fills_again_however_slowly") else { return };
+    let slow = Bucket { tokens: 1, period: Duration::from_hours(24 * 100) };
+    let all = CallLimits { shared: Some(slow), per_user: None };
+    let guarded = guarded(&redis, limits(all, CallLimits::default())).await;
+    assert_eq!(guarded.send(Request::post(&call(1, "feed"))).await.status, 200);
+    assert_eq!(guarded.send(Request::post(&call(1, "feed"))).await.status, 429);
+    // As if it had been filled last a hundred days and a little ago.
+    let (mut looking, key) = (look(&redis), "thv:rl:{apiary:hive}:shared");
+    let filled: u64 = looking.hget(key, "last_refill").unwrap();
+    let ago = u64::try_from(slow.period.as_micros()).unwrap();
+    let _: () = looking.hset(key, "last_refill", filled - ago - 1).unwrap();
+    assert_eq!(guarded.send(Request::post(&call(1, "feed"))).await.status, 200);
+    assert_eq!(guarded.send(Request::post(&call(1, "feed"))).await.status, 429);
+}
+
+#[tokio::test]
+async fn a_bucket_that_makes_no_sense_is_named() {
+    let Some(redis) = RedisServer::start("a_bucket_that_makes_no_sense_is_named") else { return };
+    let connected = Redis::connect(&settings(&redis)).await.unwrap();
+    for wrong in [Bucket { tokens: 0, period: Duration::from_secs(1) }, Bucket { tokens: 1, period: Duration::ZERO }] {
+        let feed = CallLimits { shared: None, per_user: Some(wrong) };
+        let refused = RateLimit::new(limits(CallLimits::default(), feed), &connected).unwrap_err().to_string();
+        assert!(refused.starts_with("feed: "), "{refused}");
+    }
+}
