@@ -26,6 +26,9 @@ const ATTEMPTS: u32 = 3;
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// What key sets call themselves. Kubernetes has nothing to say to those who do not take the second.
+const KEY_SETS: &str = "application/json, application/jwk-set+json";
+
 /// Keys, and when they were fetched.
 #[derive(Debug)]
 struct Fetched {
@@ -137,7 +140,7 @@ impl Keys {
         }
         let place = self.place.load_full().map(|place| (*place).clone()).unwrap_or_default();
         let failed = |cause: String| Failure { told: "failed to fetch JWKS", cause };
-        let request = Request::get(place).header(ACCEPT, "application/json").body(bytes::Bytes::new());
+        let request = Request::get(place).header(ACCEPT, KEY_SETS).body(bytes::Bytes::new());
         let request = request.map_err(|error| failed(error.to_string()))?;
         let asked = tokio::time::timeout(PATIENCE, self.endpoint.send(request, LARGEST)).await;
         let asked = asked.map_err(|_| failed("it did not answer in time".to_owned()))?;

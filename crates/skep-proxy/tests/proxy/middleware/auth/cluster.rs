@@ -48,7 +48,9 @@ async fn service_accounts_of_a_real_cluster_are_known_by_its_own_keys() {
         ..OidcSettings::default()
     };
     let proxy = guarded(&settings).await;
-    assert_eq!(call_with(&proxy, &token).await.status, 200);
+    let mut answer = call_with(&proxy, &token).await;
+    let told = answer.text().await;
+    assert_eq!(answer.status, 200, "{told}");
     let mut refused = call_with(&proxy, &own).await;
     assert_eq!((refused.status, refused.text().await.contains("invalid audience")), (401, true));
     // Without a token of its own the proxy may not even see the keys.
