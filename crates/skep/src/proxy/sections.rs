@@ -42,21 +42,21 @@ fn unserved(config: &RunConfig) -> Vec<String> {
 
 /// Whether a step of the chain is done, or nothing to do.
 fn is_served(step: &MiddlewareConfig) -> bool {
-    match step.type_ {
+    matches!(
+        step.type_,
         MiddlewareType::BodyLimit
-        | MiddlewareType::Origin
-        | MiddlewareType::Audit
-        | MiddlewareType::Auth
-        | MiddlewareType::StripAuth
-        | MiddlewareType::ToolFilter
-        | MiddlewareType::ToolCallFilter
-        | MiddlewareType::McpParser
-        | MiddlewareType::RateLimit
-        | MiddlewareType::UsageMetrics
-        | MiddlewareType::HeaderForward
-        | MiddlewareType::Recovery => true,
-        _ => false,
-    }
+            | MiddlewareType::Origin
+            | MiddlewareType::Audit
+            | MiddlewareType::Auth
+            | MiddlewareType::StripAuth
+            | MiddlewareType::ToolFilter
+            | MiddlewareType::ToolCallFilter
+            | MiddlewareType::McpParser
+            | MiddlewareType::RateLimit
+            | MiddlewareType::UsageMetrics
+            | MiddlewareType::HeaderForward
+            | MiddlewareType::Recovery
+    )
 }
 
 #[cfg(test)]
