@@ -39,7 +39,7 @@ impl Sse {
         self.begin_session(scheme, request).await.unwrap_or_else(|refusal| refusal)
     }
 
-    async fn begin_session(&self, scheme: &str, request: &Request<Incoming>) -> Result<Answer, Answer> {
+    async fn begin_session(&self, scheme: &str, request: &Request<Upload>) -> Result<Answer, Answer> {
         let begun = self.bridge.begin().await?;
         let client = begun.bridge.open_session(Revision::November2024, sessions::Kind::Sse).await?;
         let address = self.address(scheme, request.headers(), request.uri(), &client.id);

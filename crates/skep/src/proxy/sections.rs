@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     /// Documents that ask for one thing each, and what is said about it.
-    const ASKING: [(&str, &str); 13] = [
+    const ASKING: [(&str, &str); 12] = [
         (r#""authz_config": {"version": "1.0", "type": "cedarv1"}"#, "authz_config"),
         (r#""telemetry_config": {}"#, "telemetry_config"),
         (r#""validating_webhooks": [{"name": "w"}]"#, "validating_webhooks"),
