@@ -11,11 +11,12 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 /// kernel for a signal on the parent's death would need unsafe code in the forked child.) `$0` is a file for the
 /// program's process id.
 const GUARD: &str = r#"
+trap '' TERM HUP INT QUIT
 exec 3<&0
-"$@" 3<&- </dev/null &
+(trap - TERM HUP INT QUIT; exec "$@") 3<&- </dev/null &
 program=$!
 echo "$program" >"$0"
-{ trap '' TERM HUP INT QUIT; read -r _ <&3; kill -KILL "$program"; } 2>/dev/null &
+{ read -r _ <&3; kill -KILL "$program"; } 2>/dev/null &
 exec 3<&-
 wait "$program"
 "#;

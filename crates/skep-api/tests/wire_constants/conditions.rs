@@ -53,6 +53,7 @@ fn reasons_of_readiness() {
     pinned!(reasons::readiness {
         // 00. Handshakes are Skep's own: 00 asks for the condition and leaves the words open.
         NAME_RESERVED = "NameReserved",
+        AUTHENTICATION_REQUIRED = "AuthenticationRequired",
         HANDSHAKE_FAILED = "HandshakeFailed",
         HANDSHAKE_SUCCEEDED = "HandshakeSucceeded",
         // 10 §4.2, §16.4.

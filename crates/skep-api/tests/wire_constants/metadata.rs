@@ -20,6 +20,8 @@ fn annotations_have_their_names() {
         RESTARTED_AT = "mcpserver.toolhive.stacklok.dev/restarted-at",
         RESTART_STRATEGY = "mcpserver.toolhive.stacklok.dev/restart-strategy",
         RUN_CONFIG_CHECKSUM = "toolhive.stacklok.dev/runconfig-checksum",
+        // Skep's own.
+        STDIO_PROCESS_PER_SESSION = "toolhive.stacklok.dev/stdio-process-per-session",
     });
     assert_eq!(annotations::RESTART_ROLLING, "rolling");
     assert_eq!(annotations::RESTART_IMMEDIATE, "immediate");

@@ -23,6 +23,8 @@ pub use place::find as find_program;
 
 /// Where Skep's own program is inside its containers.
 const OWN_PATH: &str = "/.skep/skep";
+/// Where every process finds its own program.
+const SELF_PATH: &str = "/proc/self/exe";
 
 /// What an image stands for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -138,15 +140,15 @@ impl Images {
     }
 
     fn own(&self, command: &[String]) -> Program {
-        let source = self.config.own_program.clone();
         let (path, mounts) = match self.isolation {
             Isolation::Namespaces => {
-                let target = PathBuf::from(OWN_PATH);
-                (OWN_PATH.to_owned(), vec![Mount { source, target, read_only: true }])
+                let (source, target) = (self.config.own_program.clone(), PathBuf::from(OWN_PATH));
+                (OWN_PATH, vec![Mount { source, target, read_only: true }])
             }
-            Isolation::None => (source.display().to_string(), Vec::new()),
+            // What starts the container is that program, and its user may not see the folder that it lies in.
+            Isolation::None => (SELF_PATH, Vec::new()),
         };
-        let entrypoint = std::iter::once(path).chain(command.iter().cloned()).collect();
+        let entrypoint = std::iter::once(path.to_owned()).chain(command.iter().cloned()).collect();
         Program { entrypoint, mounts, own: true, ..Program::default() }
     }
 }

@@ -105,7 +105,10 @@ fn what_the_user_says_about_pods_is_kept() {
 fn trap_65_equal_documents_make_equal_pods() {
     let variables = |order: &[&str]| {
         let entries: Vec<String> = order.iter().map(|name| format!("{name:?}: \"1\"")).collect();
-        let text = format!(r#"{{"name": "n", "transport": "sse", "env_vars": {{{}}}}}"#, entries.join(", "));
+        let text = format!(
+            r#"{{"name": "n", "transport": "sse", "target_port": 8080, "env_vars": {{{}}}}}"#,
+            entries.join(", ")
+        );
         stateful_set(&RunConfig::from_json(&text).unwrap(), false).unwrap().to_string()
     };
     assert_eq!(variables(&["C", "A", "B"]), variables(&["B", "C", "A"]));

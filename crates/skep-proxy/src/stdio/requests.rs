@@ -82,7 +82,12 @@ impl Bridge {
             }
             method::SET_LOG_LEVEL => {
                 let level = message.param_text(Param::Level)?;
-                if let Some(level) = self.log_levels().set(&client.id, &level) {
+                let wanted = self.log_levels().set(&client.id, &level);
+                if self.audience() == Audience::OneSession {
+                    // What the client asks next counts on it.
+                    return Some(self.forward(Some(&client.id), message).await.1);
+                }
+                if let Some(level) = wanted {
                     self.tell(method::SET_LOG_LEVEL, &json!({"level": level}));
                 }
                 Some(done())

@@ -12,6 +12,8 @@ use anyhow::Context as _;
 use ipnet::Ipv4Net;
 use k8s_openapi::api::core::v1::Service;
 use kube::api::DeleteParams;
+use kube::runtime::wait::await_condition;
+use kube::runtime::wait::conditions::is_crd_established;
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use skep_kube::controllers::{self, Controllers, Storage};
@@ -163,12 +165,16 @@ impl Local {
     }
 }
 
-/// All at once: they are large, and a first start waits for them.
+/// All at once: they are large, and a first start waits until they are served.
 async fn install_kinds(client: &Client) -> anyhow::Result<()> {
     let mut applying = JoinSet::new();
     for entry in skep_api::crd::ALL {
         let client = client.clone();
-        applying.spawn(async move { apply(&client, &entry.document()).await });
+        applying.spawn(async move {
+            apply(&client, &entry.document()).await?;
+            await_condition(Api::all(client), &entry.definition.crd_name(), is_crd_established()).await?;
+            anyhow::Ok(())
+        });
     }
     while let Some(applied) = applying.join_next().await {
         applied??;
