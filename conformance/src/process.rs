@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 /// The shell stands between us and the program. It holds the reading end of a pipe whose writing end is ours alone:
-/// when we close it, or die in any way, the read ends and the program is killed. The reader ignores signals, because
+/// when we close it, or die in any way, the read ends and the program is killed. The shell ignores signals, because
 /// those that are sent to the whole process group reach it too, and the program may take its time to stop. (Asking the
 /// kernel for a signal on the parent's death would need unsafe code in the forked child.) `$0` is a file for the
 /// program's process id.
