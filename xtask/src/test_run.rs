@@ -2,6 +2,7 @@
 //!
 //! Each check counts as one test; the tests that cargo runs count one by one. The last line is the plain count.
 
+mod again;
 mod programs;
 mod tally;
 
@@ -121,10 +122,11 @@ fn tests(binaries: Option<&Path>) -> anyhow::Result<Tally> {
         }
     })?;
     let mut outcomes = programs::run(programs)?;
+    again::run(&mut outcomes)?;
     outcomes.sort_by_key(|outcome| Reverse(outcome.took));
     println!("\nthe slowest programs:");
     for outcome in outcomes.iter().take(SLOWEST) {
-        println!("{:>8.1} s  {}", outcome.took.as_secs_f64(), outcome.name);
+        println!("{:>8.1} s  {}", outcome.took.as_secs_f64(), outcome.program.name);
     }
     let mut tally = Tally::default();
     for outcome in outcomes {
@@ -145,6 +147,13 @@ fn summary(steps: &[Step]) -> ExitCode {
         println!("\nskipped:");
         for reason in &skipped {
             println!("  {reason}");
+        }
+    }
+    let unsteady: Vec<&String> = steps.iter().flat_map(|step| &step.outcome.unsteady).collect();
+    if !unsteady.is_empty() {
+        println!("\nfailed, and passed when run again alone (each is a bug in the test or in Skep):");
+        for test in &unsteady {
+            println!("  {test}");
         }
     }
     let passed: usize = steps.iter().map(|step| step.outcome.passed).sum();

@@ -13,7 +13,7 @@ use std::{io, thread};
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
 
-use super::tally::Tally;
+use super::tally::{Tally, failures};
 use crate::workspace;
 
 /// As many keep two cores busy, and not so busy that tests wait for each other.
@@ -32,15 +32,42 @@ const LONGEST: [&str; 6] = [
 #[derive(Debug)]
 pub(super) struct Program {
     /// The package, and the source in it.
-    name: String,
+    pub(super) name: String,
     command: Command,
+}
+
+impl Program {
+    #[cfg(test)]
+    pub(super) fn script(path: &Path) -> Self {
+        let mut command = Command::new("/bin/sh");
+        command.arg(path);
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Self { name, command }
+    }
+
+    /// Runs one of its tests alone, and tells whether it passes.
+    pub(super) fn passes(&self, test: &str) -> anyhow::Result<bool> {
+        let mut command = Command::new(self.command.get_program());
+        command.args(self.command.get_args()).args(["--exact", test]);
+        command.envs(self.command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        if let Some(folder) = self.command.get_current_dir() {
+            command.current_dir(folder);
+        }
+        let (output, succeeded) = run_one(&mut command).with_context(|| format!("cannot run {}", self.name))?;
+        println!("\n--> {}: {test} again, alone\n{output}", self.name);
+        // A name that nothing is called by would pass as well.
+        let tally = Tally::of_program(&output, succeeded);
+        Ok(tally.failed == 0 && tally.passed == 1)
+    }
 }
 
 /// What became of a program.
 #[derive(Debug)]
 pub(super) struct Outcome {
-    pub(super) name: String,
+    pub(super) program: Program,
     pub(super) tally: Tally,
+    /// The tests that failed, as far as the program got to name them.
+    pub(super) failures: Vec<String>,
     pub(super) took: Duration,
 }
 
@@ -97,10 +124,12 @@ pub(super) fn run(programs: Vec<Program>) -> anyhow::Result<Vec<Outcome>> {
     let outcomes = Mutex::new(Vec::new());
     let next = || waiting.lock().ok()?.next();
     let work = || -> anyhow::Result<()> {
-        while let Some(Program { name, mut command }) = next() {
+        while let Some(mut program) = next() {
             let begun = Instant::now();
-            let (output, succeeded) = run_one(&mut command).with_context(|| format!("cannot run {name}"))?;
-            let outcome = Outcome { tally: Tally::of_program(&output, succeeded), took: begun.elapsed(), name };
+            let (output, succeeded) =
+                run_one(&mut program.command).with_context(|| format!("cannot run {}", program.name))?;
+            let tally = Tally::of_program(&output, succeeded);
+            let outcome = Outcome { tally, failures: failures(&output), took: begun.elapsed(), program };
             if let Ok(mut outcomes) = outcomes.lock() {
                 show(&outcome, &output);
                 outcomes.push(outcome);
@@ -128,7 +157,7 @@ fn run_one(command: &mut Command) -> io::Result<(String, bool)> {
 
 /// Prints the output of a program, unless it has no tests: such would only hide the others.
 fn show(outcome: &Outcome, output: &str) {
-    let Outcome { name, tally, took } = outcome;
+    let Outcome { program: Program { name, .. }, tally, took, .. } = outcome;
     if *tally == Tally::default() {
         return;
     }

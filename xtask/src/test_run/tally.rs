@@ -6,6 +6,8 @@ pub(super) struct Tally {
     pub(super) passed: usize,
     pub(super) failed: usize,
     pub(super) skipped: Vec<String>,
+    /// Tests that passed only when they ran again.
+    pub(super) unsteady: Vec<String>,
 }
 
 impl Tally {
@@ -31,6 +33,14 @@ impl Tally {
         self.passed += other.passed;
         self.failed += other.failed;
         self.skipped.extend(other.skipped);
+        self.unsteady.extend(other.unsteady);
+    }
+
+    /// A test that failed has passed when it ran again.
+    pub(super) fn forgive(&mut self, test: String) {
+        self.failed = self.failed.saturating_sub(1);
+        self.passed += 1;
+        self.unsteady.push(test);
     }
 
     /// Tests that skipped themselves, a line each. The harness counted them as passed.
@@ -51,6 +61,12 @@ impl Tally {
         self.failed += number_before("failed");
         self.skipped.extend((0..number_before("ignored")).map(|_| "marked as ignored in the source".to_owned()));
     }
+}
+
+/// The tests that a program lists as failed before it ends.
+pub(super) fn failures(output: &str) -> Vec<String> {
+    let Some((_, list)) = output.rsplit_once("\nfailures:\n") else { return Vec::new() };
+    list.lines().map_while(|line| line.strip_prefix("    ")).map(str::to_owned).collect()
 }
 
 /// Runs of tests that began and did not get to a result. A program may run its tests more than once.
@@ -89,6 +105,16 @@ mod tests {
         assert_eq!(Tally::of_program(&format!("{crashed}\n{OK}"), false).failed, 1);
         assert_eq!(Tally::of_program("cannot begin", false).failed, 1);
         assert_eq!(Tally::of_program("", true), Tally::default());
+    }
+
+    #[test]
+    fn failures_are_found_by_name() {
+        let output = format!(
+            "running 2 tests\ntest a::b ... FAILED\n\nfailures:\n\n---- a::b stdout ----\n    oh\n\n\
+             failures:\n    a::b\n    Real::c\n\n{FAILED}\n"
+        );
+        assert_eq!(failures(&output), ["a::b", "Real::c"]);
+        assert_eq!(failures("running 1 test\nfailures: none\n"), [""; 0]);
     }
 
     #[test]
