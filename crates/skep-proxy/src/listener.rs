@@ -11,6 +11,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
+use skep_task::Prompt;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -106,14 +107,13 @@ async fn converse(
         // In a box, because a connection keeps room for an answer on its way for as long as it lives.
         Box::pin(async move { Ok::<_, Infallible>(service.answer(peer, request).await) })
     });
-    let connection = builder.serve_connection(TokioIo::new(stream), service);
-    tokio::pin!(connection);
+    let mut connection = Prompt::new(builder.serve_connection(TokioIo::new(stream), service));
     tokio::select! {
         // The client went away, or spoke something else: there is nobody to tell.
-        _ = connection.as_mut() => {}
+        _ = &mut connection => {}
         () = nothing_for(patience, &has_begun) => {}
         () = stop.cancelled() => {
-            connection.as_mut().graceful_shutdown();
+            connection.inner().graceful_shutdown();
             let _ = connection.await;
         }
     }
