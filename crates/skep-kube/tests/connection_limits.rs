@@ -2,8 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+#[path = "connection_limits/giving_way.rs"]
+mod giving_way;
+#[path = "connection_limits/running.rs"]
+mod running;
+
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -11,75 +14,15 @@ use http::{HeaderName, HeaderValue, Request};
 use http_body_util::Empty;
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
-use skep_kube::auth::pki::Pki;
-use skep_kube::auth::tls::{self, ClientCertificates};
-use skep_kube::auth::tokens::TokenAuthority;
-use skep_kube::server::{Limits, Server};
-use skep_kube::store::Store;
+use skep_kube::server::Limits;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::task::JoinSet;
-use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use running::{LIVENESS, LONG, Running, serve, until_closed};
+
 const SHORT: Duration = Duration::from_millis(300);
-/// Long enough for a slow machine.
-const LONG: Duration = Duration::from_secs(20);
-
-struct Running {
-    address: SocketAddr,
-    connector: TlsConnector,
-    _folder: tempfile::TempDir,
-    _tasks: JoinSet<()>,
-}
-
-async fn serve(limits: Limits) -> Running {
-    let folder = tempfile::tempdir().unwrap();
-    let pki = Pki::open(folder.path()).unwrap();
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let clients = Arc::new(ClientCertificates::new(pki.authority_certificate()).unwrap());
-    let identity = pki.server(&["localhost".to_owned()], &[IpAddr::V4(Ipv4Addr::LOCALHOST)]).unwrap();
-    let tls = tls::server_config(&identity, &clients).unwrap();
-    let tokens = TokenAuthority::new(pki.service_account_key().unwrap());
-    let server = Server::with_limits(Store::open(None).unwrap(), tokens, address.to_string(), limits).await.unwrap();
-    let admin = pki.admin().unwrap();
-    let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_slice(pki.authority_certificate().as_bytes()).unwrap()).unwrap();
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_client_auth_cert(
-            vec![CertificateDer::from_pem_slice(admin.certificate.as_bytes()).unwrap()],
-            PrivateKeyDer::from_pem_slice(admin.key().as_bytes()).unwrap(),
-        )
-        .unwrap();
-    let mut tasks = JoinSet::new();
-    tasks.spawn(async move { server.serve(listener, tls, clients, std::future::pending()).await });
-    Running { address, connector: TlsConnector::from(Arc::new(config)), _folder: folder, _tasks: tasks }
-}
-
-impl Running {
-    async fn connect(&self) -> TlsStream<TcpStream> {
-        let stream = TcpStream::connect(self.address).await.unwrap();
-        self.connector.connect(ServerName::try_from("localhost").unwrap(), stream).await.unwrap()
-    }
-}
-
-/// What the server says until it closes the connection.
-async fn until_closed(stream: &mut TlsStream<TcpStream>) -> String {
-    let mut said = Vec::new();
-    // A connection that is cut has no proper end.
-    let _ = tokio::time::timeout(LONG, stream.read_to_end(&mut said)).await.expect("the connection is still open");
-    String::from_utf8(said).unwrap()
-}
-
-const LIVENESS: &[u8] = b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 #[tokio::test]
 async fn a_client_that_never_shakes_hands_is_cut_off() {
@@ -183,18 +126,4 @@ async fn heads_may_be_large_but_not_without_end() {
     assert_eq!(codes_for(&server, 1).await, [200, 200]);
     assert_eq!(codes_for(&server, 20).await, [200, 200]);
     assert_eq!(codes_for(&server, 40).await, [431, 431]);
-}
-
-#[tokio::test]
-async fn there_is_room_for_so_many_connections_and_a_place_becomes_free() {
-    let server = serve(Limits { connections: 2, idle: LONG, ..Limits::default() }).await;
-    let (first, _second) = (server.connect().await, server.connect().await);
-    let third = tokio::time::timeout(SHORT, server.connect());
-    assert!(third.await.is_err(), "a third connection was served");
-    drop(first);
-    let mut third = tokio::time::timeout(LONG, server.connect()).await.unwrap();
-    third.write_all(LIVENESS).await.unwrap();
-    let mut answer = [0; 15];
-    third.read_exact(&mut answer).await.unwrap();
-    assert_eq!(&answer, b"HTTP/1.1 200 OK");
 }

@@ -1,9 +1,12 @@
 //! Who asks, and may they: the server's side of [`crate::auth`].
 
+use std::sync::Arc;
+
 use http::request::Parts;
 use serde_json::Value;
 
 use super::State;
+use super::connections::Seat;
 use super::exchange::{Exchange, header};
 use super::options::Options;
 use super::path::{ResourcePath, Target};
@@ -12,6 +15,7 @@ use crate::auth::identity::Certificate;
 use crate::auth::node::NodeAuthorizer;
 use crate::auth::rbac::{EscalationCheck, Rbac, RoleIndex};
 use crate::auth::tokens::{BoundKind, BoundObjects, ObjectState, TokenAuthority};
+use crate::auth::user::UNAUTHENTICATED_GROUP;
 use crate::auth::{Action, Authorizer, Authorizers, PathAction, ResourceAction, User, identity, impersonation};
 use crate::selector::FieldSelector;
 use crate::status::ApiError;
@@ -60,6 +64,12 @@ impl State {
             self,
             now,
         )?;
+        // A connection whose client is known is not the first one to go when there are too many.
+        if !user.is_in(UNAUTHENTICATED_GROUP)
+            && let Some(seat) = parts.extensions.get::<Arc<Seat>>()
+        {
+            seat.recognise();
+        }
         let impersonated =
             self.access.with_authorizer(|authorizer| impersonation::impersonate(&user, &parts.headers, authorizer))?;
         Ok(impersonated.unwrap_or(user))

@@ -15,7 +15,7 @@ use crate::status::{ApiError, Reason};
 /// The limits of a server. The default is what the real server has, or what one machine is good for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections at once. Further ones wait until one ends.
+    /// Connections at once. For a further one, one goes on which nothing is under way; when there is none, it waits.
     pub connections: usize,
     /// Requests under way that change nothing. Who asks for more is told to come back. Watches and other requests that
     /// last as long as the client likes do not count, nor do administrators.

@@ -4,19 +4,18 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
-use http_body_util::BodyExt as _;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use rustls::ServerConfig;
 use rustls::pki_types::UnixTime;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
 
+use super::connections::{Connections, Place};
 use super::linger::Lingering;
 use super::{Server, leftover};
+use crate::auth::identity::Certificate;
 use crate::auth::tls::ClientCertificates;
 
 /// Requests that are under way when the server is asked to stop get this long. Watches never end by themselves.
@@ -44,25 +43,25 @@ impl Server {
         stop: impl Future<Output = ()>,
     ) {
         let acceptor = TlsAcceptor::from(tls);
-        let room = Arc::new(Semaphore::new(self.state.limits.connections));
+        let room = Connections::new(self.state.limits.connections);
         let mut connections = tokio::task::JoinSet::new();
         tokio::pin!(stop);
         loop {
-            let next = async { (room.clone().acquire_owned().await, listener.accept().await) };
-            let (permit, accepted) = tokio::select! {
+            let next = async {
+                let (stream, _) = listener.accept().await?;
+                std::io::Result::Ok((stream, room.place().await))
+            };
+            let accepted = tokio::select! {
                 next = next => next,
                 () = &mut stop => break,
             };
             while connections.try_join_next().is_some() {}
-            match accepted {
-                Ok((stream, _)) => {
-                    let (server, acceptor, clients) = (self.clone(), acceptor.clone(), clients.clone());
-                    connections.spawn(async move {
-                        let _permit = permit;
-                        server.converse(stream, &acceptor, clients).await;
-                    });
-                }
-                Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+            if let Ok((stream, place)) = accepted {
+                let (server, acceptor, clients) = (self.clone(), acceptor.clone(), clients.clone());
+                connections.spawn(async move { server.converse(stream, place, &acceptor, clients).await });
+            } else {
+                room.make_room();
+                tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
         drop(listener);
@@ -71,22 +70,33 @@ impl Server {
         let _ = tokio::time::timeout(DRAIN_LIMIT, drained).await;
     }
 
-    async fn converse(&self, stream: TcpStream, acceptor: &TlsAcceptor, clients: Arc<ClientCertificates>) {
+    async fn converse(
+        &self,
+        stream: TcpStream,
+        place: Place,
+        acceptor: &TlsAcceptor,
+        clients: Arc<ClientCertificates>,
+    ) {
         let limits = self.state.limits;
         // Small answers should not wait for more to come.
         let _ = stream.set_nodelay(true);
         let accepted = acceptor.accept(Lingering::new(stream));
-        let Ok(Ok(stream)) = tokio::time::timeout(limits.handshake, accepted).await else {
-            return;
+        let seat = place.seat().clone();
+        let accepted = tokio::select! {
+            accepted = tokio::time::timeout(limits.handshake, accepted) => accepted,
+            () = seat.is_asked_to_leave() => return,
         };
+        let Ok(Ok(stream)) = accepted else { return };
         let chain = stream.get_ref().1.peer_certificates().map(<[_]>::to_vec);
+        if let Certificate::Good(_) = clients.judge(chain.as_deref(), UnixTime::now()) {
+            seat.recognise();
+        }
         let router = self.router();
-        let (under_way, idle) = watch::channel(0_usize);
-        let under_way = Arc::new(under_way);
         let service = hyper::service::service_fn(move |mut request: http::Request<hyper::body::Incoming>| {
             // A connection can outlive the certificate that it was made with.
             request.extensions_mut().insert(clients.judge(chain.as_deref(), UnixTime::now()));
-            let (router, request_under_way) = (router.clone(), UnderWay::begin(&under_way));
+            request.extensions_mut().insert(place.seat().clone());
+            let (router, under_way) = (router.clone(), place.begin());
             let (request, leftover) = leftover::keep(request);
             async move {
                 let mut answer = router.oneshot(request).await?;
@@ -94,7 +104,7 @@ impl Server {
                     leftover.settle(&mut answer).await;
                 }
                 // An answer is given when all of it is.
-                Ok::<_, Infallible>(answer.map(|body| request_under_way.until_the_end_of(body)))
+                Ok::<_, Infallible>(answer.map(|body| under_way.until_the_end_of(body)))
             }
         });
         let builder = builder();
@@ -102,11 +112,20 @@ impl Server {
         tokio::pin!(connection);
         tokio::select! {
             // The client went away, or spoke something else: there is nobody to tell.
-            _ = connection.as_mut() => {}
-            () = nothing_for(limits.idle, idle) => {
-                connection.as_mut().graceful_shutdown();
-                let _ = tokio::time::timeout(FAREWELL, connection).await;
-            }
+            _ = connection.as_mut() => return,
+            () = seat.is_quiet_for(limits.idle) => {}
+            // A stranger could take long to leave, and others come in at once.
+            () = seat.is_asked_to_leave() => if !seat.is_known() { return },
+        }
+        connection.as_mut().graceful_shutdown();
+        // A request may have begun in the last moment.
+        let farewell = async {
+            tokio::time::sleep(FAREWELL).await;
+            seat.is_quiet_for(Duration::ZERO).await;
+        };
+        tokio::select! {
+            _ = connection => {}
+            () = farewell => {}
         }
     }
 }
@@ -122,46 +141,4 @@ fn builder() -> Builder<TokioExecutor> {
         .keep_alive_timeout(PING_LIMIT);
     builder.http1().max_buf_size(HEAD_LIMIT as usize);
     builder
-}
-
-/// A request that is answered, or its answer that is sent.
-struct UnderWay(Arc<watch::Sender<usize>>);
-
-impl UnderWay {
-    fn begin(count: &Arc<watch::Sender<usize>>) -> Self {
-        count.send_modify(|count| *count += 1);
-        Self(count.clone())
-    }
-
-    fn until_the_end_of(self, body: Body) -> Body {
-        Body::new(body.map_err(move |error| {
-            let _ = &self;
-            error
-        }))
-    }
-}
-
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        self.0.send_modify(|count| *count -= 1);
-    }
-}
-
-/// Waits until no request has been under way for some time, or begun. One whose head does not come to an end is none.
-async fn nothing_for(limit: Duration, mut under_way: watch::Receiver<usize>) {
-    loop {
-        let is_idle = *under_way.borrow_and_update() == 0;
-        let change = under_way.changed();
-        let ended = if is_idle {
-            match tokio::time::timeout(limit, change).await {
-                Ok(changed) => changed.is_err(),
-                Err(_) => true,
-            }
-        } else {
-            change.await.is_err()
-        };
-        if ended {
-            return;
-        }
-    }
 }

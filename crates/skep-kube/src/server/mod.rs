@@ -12,6 +12,7 @@ mod aside;
 mod caching;
 mod codec;
 mod connect;
+mod connections;
 mod content;
 mod continue_token;
 mod crd;
