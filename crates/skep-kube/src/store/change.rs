@@ -51,8 +51,8 @@ pub enum CommitError {
     Conflict { current: u64 },
     #[error("the object takes {bytes} bytes, more than the {OBJECT_BYTES} that one may take")]
     TooLarge { bytes: usize },
-    /// The change may or may not be there when the store is opened again. No later change is accepted until then.
-    #[error("cannot write to the data folder: {cause}; make room or repair the disk, then start again")]
+    /// The change may turn out to be there when changes are accepted again.
+    #[error("cannot write to the data folder: {cause}")]
     Storage { cause: Arc<str> },
     #[error("the store is closed")]
     Closed,

@@ -20,6 +20,7 @@ mod page;
 mod record;
 mod state;
 mod text;
+mod trouble;
 mod watch;
 mod writer;
 
@@ -47,6 +48,7 @@ pub use self::watch::{Watch, WatchEnd};
 
 use self::disk::{Disk, FIRST_REVISION, Loaded};
 use self::state::State;
+use self::trouble::Telling;
 use self::writer::{Log, Request, WAITING_CHANGES, Writer};
 
 /// How a store behaves.
@@ -54,6 +56,8 @@ use self::writer::{Log, Request, WAITING_CHANGES, Writer};
 pub struct Options {
     pub durability: Durability,
     pub history: HistoryLimits,
+    /// Whether a folder without a store is refused, rather than made into one.
+    pub must_exist: bool,
 }
 
 /// A handle on the store. The store closes when one says so, or, some time later, when the last one is gone.
@@ -66,6 +70,7 @@ pub struct Store {
 
 impl Store {
     /// Opens a data folder, or makes a new one; without a folder the store is in memory only. Blocks while it reads.
+    /// Nothing in a folder that is there changes before the first change is made.
     pub fn open(folder: Option<&Path>) -> Result<Self, OpenError> {
         Self::open_with(folder, Options::default())
     }
@@ -76,7 +81,7 @@ impl Store {
         match folder {
             None => Self::start(State::new(Vec::new(), FIRST_REVISION, options.history), None).map_err(unreadable),
             Some(folder) => {
-                let Loaded { disk, records, revision } = Disk::open(folder, options.durability)?;
+                let Loaded { disk, records, revision } = Disk::open(folder, options.must_exist, options.durability)?;
                 let state = State::new(records, revision, options.history);
                 Self::start(state, Some(Box::new(disk))).map_err(unreadable)
             }
@@ -87,7 +92,8 @@ impl Store {
         let (sender, published) = published::channel(state.revision);
         let (requests, waiting) = mpsc::channel(WAITING_CHANGES);
         let state = Arc::new(RwLock::new(state));
-        let writer = Writer { requests: waiting, state: state.clone(), published: sender, log };
+        let (trouble, telling) = (None, Telling::default());
+        let writer = Writer { requests: waiting, state: state.clone(), published: sender, log, trouble, telling };
         std::thread::Builder::new().name("store-writer".to_owned()).spawn(move || writer.run())?;
         Ok(Self { state, published, requests })
     }
@@ -112,7 +118,8 @@ impl Store {
         }
     }
 
-    /// Whether changes can be made. Once a write to the disk has failed they cannot, until the store is opened again.
+    /// Whether changes can be made. Once a write to the disk has failed they cannot, until one succeeds, which is tried
+    /// from time to time.
     pub fn health(&self) -> Result<(), CommitError> {
         if let Some(cause) = &self.state.read().failure {
             return Err(CommitError::Storage { cause: cause.clone() });

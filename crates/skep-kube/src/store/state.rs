@@ -23,7 +23,7 @@ pub(super) struct State {
     pub(super) index: Index,
     pub(super) history: History,
     pub(super) revision: u64,
-    /// Why nothing can be written any more.
+    /// Why nothing can be written at the moment.
     pub(super) failure: Option<Arc<str>>,
 }
 

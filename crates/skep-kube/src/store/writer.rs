@@ -3,30 +3,41 @@
 //! It takes every change that is waiting, checks each against the current objects and the changes before it, writes
 //! them in one transaction, makes them visible, and only then answers. While it waits for the disk the next changes
 //! gather, so that the number of writes to the disk does not grow with the number of writers.
+//!
+//! A write that fails is the end of the transaction that it is in, and of those after it until the log can go on.
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use parking_lot::RwLock;
+use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::change::{Change, CommitError, Committed};
+use super::disk::OpenError;
 use super::event::{Changed, Event};
 use super::index::Index;
 use super::key::Key;
 use super::record::{Content, Record};
 use super::state::State;
+use super::trouble::{Telling, Trouble};
 
 /// How many changes may wait. Beyond that, writers wait to be let in.
 pub(super) const WAITING_CHANGES: usize = 1024;
 /// When a transaction is full.
 const BATCH_CHANGES: usize = 512;
 const BATCH_BYTES: usize = 8 * 1024 * 1024;
+/// How often requests are looked for while none can be granted.
+const TROUBLED_PAUSE: Duration = Duration::from_millis(20);
 
 /// Where changes become durable.
 pub(super) trait Log: Send {
     /// Writes the events, all or none. They are durable when this returns.
-    fn write(&self, events: &[Event]) -> Result<(), redb::Error>;
+    fn write(&mut self, events: &[Event]) -> Result<(), OpenError>;
+
+    /// After a write that failed, finds out whether it can go on, and which revision is durable.
+    fn resume(&mut self) -> Result<u64, OpenError>;
 }
 
 pub(super) type Outcome = Result<Committed, CommitError>;
@@ -44,6 +55,9 @@ pub(super) struct Writer {
     pub(super) published: watch::Sender<u64>,
     /// None: memory only.
     pub(super) log: Option<Box<dyn Log>>,
+    /// There while nothing can be written.
+    pub(super) trouble: Option<Trouble>,
+    pub(super) telling: Telling,
 }
 
 impl Writer {
@@ -51,7 +65,7 @@ impl Writer {
     pub(super) fn run(mut self) {
         let mut closing = None;
         while closing.is_none() {
-            let Some(first) = self.requests.blocking_recv() else { break };
+            let Some(first) = self.next() else { break };
             let mut batch = Batch::new(self.state.read().revision);
             let mut next = Some(first);
             while let Some(request) = next {
@@ -73,29 +87,66 @@ impl Writer {
         }
     }
 
-    /// Once a write has failed, what the file holds is not certain, so nothing is written any more.
-    fn commit(&self, batch: Batch) {
-        let mut failure = self.state.read().failure.clone();
-        if failure.is_none()
-            && let Some(log) = &self.log
+    /// The next request. While nothing can be written, the log is tried meanwhile.
+    fn next(&mut self) -> Option<Request> {
+        while let Some(trouble) = &self.trouble {
+            if trouble.is_to_be_tried() {
+                self.resume();
+                continue;
+            }
+            match self.requests.try_recv() {
+                Ok(request) => return Some(request),
+                Err(TryRecvError::Disconnected) => return None,
+                Err(TryRecvError::Empty) => std::thread::sleep(TROUBLED_PAUSE),
+            }
+        }
+        self.requests.blocking_recv()
+    }
+
+    /// Goes on where the log says it ended. What had failed may be there after all.
+    fn resume(&mut self) {
+        let (Some(log), Some(trouble)) = (&mut self.log, &mut self.trouble) else { return };
+        let begun = Instant::now();
+        let revision = match log.resume() {
+            Ok(revision) => revision,
+            Err(error) => {
+                trouble.goes_on(&error, begun.elapsed());
+                self.state.write().failure = Some(trouble.cause.clone());
+                return;
+            }
+        };
+        let uncertain = self.trouble.take().map(Trouble::ends).unwrap_or_default();
+        if uncertain.last().is_some_and(|event| event.revision == revision) {
+            self.publish(uncertain);
+        }
+        self.state.write().failure = None;
+    }
+
+    fn commit(&mut self, mut batch: Batch) {
+        if self.trouble.is_none()
+            && let Some(log) = self.log.as_mut().filter(|_| !batch.events.is_empty())
             && let Err(error) = log.write(&batch.events)
         {
-            failure = Some(error.to_string().into());
-            self.state.write().failure.clone_from(&failure);
+            let trouble = Trouble::new(&error, std::mem::take(&mut batch.events), &mut self.telling);
+            self.state.write().failure = Some(trouble.cause.clone());
+            self.trouble = Some(trouble);
         }
-        if let Some(cause) = failure {
+        if let Some(Trouble { cause, .. }) = &self.trouble {
             for (answer, _) in batch.answers {
                 let _ = answer.send(Err(CommitError::Storage { cause: cause.clone() }));
             }
             return;
         }
-        if !batch.events.is_empty() {
-            self.state.write().apply(batch.events);
-            self.published.send_replace(batch.revision);
-        }
+        self.publish(batch.events);
         for (answer, outcome) in batch.answers {
             let _ = answer.send(outcome);
         }
+    }
+
+    fn publish(&self, events: Vec<Event>) {
+        let Some(revision) = events.last().map(|event| event.revision) else { return };
+        self.state.write().apply(events);
+        self.published.send_replace(revision);
     }
 }
 

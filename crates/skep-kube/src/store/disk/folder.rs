@@ -29,12 +29,18 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// Opens a data folder. `create` fills the data file of a new one.
-    pub(super) fn open(path: &Path, create: impl FnOnce(File) -> Result<(), redb::Error>) -> Result<Self, OpenError> {
+    /// Opens a data folder. `create` fills the data file of a new one, unless the folder must be there.
+    pub(super) fn open(
+        path: &Path,
+        must_exist: bool,
+        create: impl FnOnce(File) -> Result<(), redb::Error>,
+    ) -> Result<Self, OpenError> {
         let unreadable = |source| OpenError::Unreadable { path: path.to_owned(), source };
+        let missing = || OpenError::Missing { path: path.to_owned() };
         match fs::metadata(path) {
             Ok(found) if !found.is_dir() => return Err(OpenError::NotAFolder { path: path.to_owned() }),
             Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound && must_exist => return Err(missing()),
             // Others must not read it: it holds secrets.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(unreadable)?;
@@ -48,6 +54,9 @@ impl Folder {
         })?;
         let folder = Self { path: path.to_owned(), lock };
         if folder.is_new()? {
+            if must_exist {
+                return Err(missing());
+            }
             folder.make(create)?;
         }
         Ok(folder)

@@ -1,13 +1,15 @@
-//! The data file as redb sees it, with its writes held back until everything in it has been checked.
+//! The data file as redb sees it, with its writes held back until something is to be changed.
 //!
 //! redb repairs what it opens, and marks the file as open, before anyone could have looked at the contents. A damaged
-//! file must stay as it is, so those writes go to memory first. When the file turns out to be good they are replayed
-//! in their order, syncs included, so that the file is as safe against a crash as if redb had written them itself.
+//! file must stay as it is, and so must a good one when something else keeps the server from starting. So those writes
+//! go to memory first. Before the first change they are replayed in their order, syncs included, so that the file is as
+//! safe against a crash as if redb had written them itself.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use redb::backends::FileBackend;
@@ -19,8 +21,6 @@ const BLOCK: u64 = 4096;
 
 /// Where redb's header keeps its flags (its `docs/design.md`).
 const FLAGS: u64 = 9;
-/// The last process to have the file open did not close it.
-const NOT_CLOSED: u8 = 2;
 /// The newest transaction was synced before it was made the current one.
 const TWO_PHASES: u8 = 4;
 
@@ -31,7 +31,7 @@ pub(super) struct StagedFile(Arc<Inner>);
 struct Inner {
     file: FileBackend,
     durability: Durability,
-    interrupted: bool,
+    has_failed_to_sync: AtomicBool,
     /// None once writes go to the file.
     stage: Mutex<Option<Stage>>,
 }
@@ -57,8 +57,7 @@ enum Step {
 impl StagedFile {
     /// A file that is written to at once.
     pub(super) fn direct(file: File, durability: Durability) -> Result<Self, DatabaseError> {
-        let file = FileBackend::new(file)?;
-        Ok(Self(Arc::new(Inner { file, durability, interrupted: false, stage: Mutex::new(None) })))
+        Ok(Self::new(FileBackend::new(file)?, durability, None))
     }
 
     /// An existing file whose writes are held back.
@@ -76,34 +75,42 @@ impl StagedFile {
         // before it uses it, and works the list out anew.
         let [found] = flags;
         stage.patch(&file, FLAGS, &[found & !TWO_PHASES])?;
-        let interrupted = found & NOT_CLOSED != 0 && found & TWO_PHASES == 0;
-        Ok(Self(Arc::new(Inner { file, durability, interrupted, stage: Mutex::new(Some(stage)) })))
+        Ok(Self::new(file, durability, Some(stage)))
     }
 
-    /// Whether the newest transaction in the file may be one that never finished.
-    pub(super) fn was_interrupted(&self) -> bool {
-        self.0.interrupted
+    fn new(file: FileBackend, durability: Durability, stage: Option<Stage>) -> Self {
+        Self(Arc::new(Inner { file, durability, has_failed_to_sync: AtomicBool::new(false), stage: Mutex::new(stage) }))
     }
 
-    /// Lets everything that was held back through.
+    /// Lets everything that was held back through. When that fails, nothing further gets through: redb does not know
+    /// what the file lacks.
     pub(super) fn release(&self) -> io::Result<()> {
         let mut held = self.0.stage.lock();
-        let Some(stage) = held.take() else { return Ok(()) };
-        for step in stage.journal {
+        let Some(stage) = &*held else { return Ok(()) };
+        for step in &stage.journal {
             match step {
-                Step::Write(offset, data) => self.0.file.write(offset, &data)?,
-                Step::SetLength(length) => self.0.file.set_len(length)?,
+                Step::Write(offset, data) => self.0.file.write(*offset, data)?,
+                Step::SetLength(length) => self.0.file.set_len(*length)?,
                 Step::Sync => self.0.sync()?,
             }
         }
+        *held = None;
         Ok(())
+    }
+
+    pub(super) fn has_failed_to_sync(&self) -> bool {
+        self.0.has_failed_to_sync.load(Ordering::Relaxed)
     }
 }
 
 impl Inner {
     fn sync(&self) -> io::Result<()> {
         match self.durability {
-            Durability::Immediate => self.file.sync_data(),
+            Durability::Immediate => {
+                let synced = self.file.sync_data();
+                self.has_failed_to_sync.fetch_or(synced.is_err(), Ordering::Relaxed);
+                synced
+            }
             Durability::None => Ok(()),
         }
     }

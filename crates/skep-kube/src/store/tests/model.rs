@@ -153,7 +153,7 @@ impl Run {
 
     fn open(folder: Option<&tempfile::TempDir>, kept: u64) -> Store {
         let history = HistoryLimits { events: usize::try_from(kept).unwrap(), ..HistoryLimits::default() };
-        let options = Options { durability: Durability::None, history };
+        let options = Options { durability: Durability::None, history, ..Options::default() };
         Store::open_with(folder.map(tempfile::TempDir::path), options).unwrap()
     }
 
