@@ -9,11 +9,11 @@ use anyhow::Context as _;
 use kube::Client;
 use parking_lot::Mutex;
 use rustls::ServerConfig;
-use skep_kube::auth::pki::{Pki, PkiError};
+use skep_kube::auth::pki::{self, Pki, PkiError};
 use skep_kube::auth::tls::{self, ClientCertificates};
 use skep_kube::auth::tokens::TokenAuthority;
 use skep_kube::server::{NodeClient, Server};
-use skep_kube::store::{OpenError, Store};
+use skep_kube::store::{OpenError, Options, Store};
 use skep_node::member::Door;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -46,14 +46,15 @@ pub(crate) struct ApiServer {
 
 impl ApiServer {
     /// Serves the data in a folder at an address; `names` are what it is called besides the usual.
+    ///
+    /// Everything is looked at before anything is written, so that a folder that is refused stays as it is.
     pub(crate) async fn start(
         data: &Path,
         listener: std::net::TcpListener,
         names: &[String],
         services: service_range::Chosen,
     ) -> anyhow::Result<Self> {
-        let store = open(&data.join(STORE)).await?;
-        let pki = Pki::open(data).map_err(hinted)?;
+        let pki = Pki::prepare(data).map_err(hinted)?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let listener = TcpListener::from_std(listener)?;
@@ -63,12 +64,14 @@ impl ApiServer {
         let tokens = TokenAuthority::new(pki.service_account_key().map_err(hinted)?);
         let to_nodes =
             NodeClient::new(pki.authority_certificate(), &pki.client("kube-apiserver", Some("system:masters"))?)?;
-        let server = Server::new(store.clone(), tokens, address.to_string()).await?.with_nodes(to_nodes);
-        let server = server.with_service_range(services.addresses());
-        services.settle(data, &server.client()).await?;
         // It is told to people, who may be in another folder by then.
         let kubeconfig = std::path::absolute(data)?.join("kubeconfig");
         pki.write_kubeconfig(&kubeconfig, &format!("https://{}", reachable(address))).map_err(hinted)?;
+        let store = open(data, &pki).await?;
+        let server = Server::new(store.clone(), tokens, address.to_string()).await?.with_nodes(to_nodes);
+        let server = server.with_service_range(services.addresses());
+        services.settle(data, &server.client()).await?;
+        pki.save().map_err(hinted)?;
         let started = Self {
             server,
             store,
@@ -128,15 +131,26 @@ impl ApiServer {
     }
 }
 
-/// Opens the store. One whose process was killed a moment ago is given time to be let go of.
-async fn open(folder: &Path) -> Result<Store, Hinted> {
-    let begun = Instant::now();
+/// Opens the store. One whose process was killed a moment ago is given time to be let go of. It is made before the
+/// keys are, so that one that is not there beside keys was lost.
+async fn open(data: &Path, pki: &Pki) -> Result<Store, Hinted> {
+    let (folder, begun) = (data.join(STORE), Instant::now());
+    let options = Options { must_exist: !pki.is_new(), ..Options::default() };
     loop {
-        match Store::open(Some(folder)) {
+        let error = match Store::open_with(Some(&folder), options) {
             Ok(store) => return Ok(store),
-            Err(OpenError::Locked { .. }) if begun.elapsed() < PATIENCE => tokio::time::sleep(PAUSE).await,
-            Err(error) => return Err(Hinted::new(error.to_string()).hint(error.hint())),
+            Err(OpenError::Locked { .. }) if begun.elapsed() < PATIENCE => {
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            }
+            Err(error) => error,
+        };
+        let keys = pki::folder_in(data);
+        return Err(match &error {
+            OpenError::Missing { .. } => Hinted::new(format!("{error}, and {} is from before", keys.display())),
+            _ => Hinted::new(error.to_string()),
         }
+        .hint(error.hint()));
     }
 }
 

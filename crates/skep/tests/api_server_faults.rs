@@ -1,4 +1,5 @@
-//! The API server as a process of its own, over TLS: killed under load, watched by many, and busy for long.
+//! The API server as a process of its own, over TLS: killed under load, watched by many, busy for long, and kept
+//! from starting.
 //!
 //! `SKEP_SOAK=1` runs the long forms; `cargo xtask soak` sets it.
 
@@ -12,5 +13,7 @@ mod growth;
 mod kill;
 #[path = "faults/load.rs"]
 mod load;
+#[path = "faults/refused.rs"]
+mod refused;
 #[path = "faults/watchers.rs"]
 mod watchers;

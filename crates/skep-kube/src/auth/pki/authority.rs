@@ -12,7 +12,8 @@ use time::{Duration, OffsetDateTime};
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use super::certificate::{Facts, der};
-use super::{Identity, PkiError, files};
+use super::files::Files;
+use super::{Identity, PkiError};
 
 const COMMON_NAME: &str = "skep-ca";
 const AUTHORITY_LIFE: Duration = Duration::days(10 * 365);
@@ -34,6 +35,7 @@ pub(super) struct Wanted {
 pub(super) struct Authority {
     certificate: String,
     issuer: Issuer<'static, KeyPair>,
+    is_new: bool,
 }
 
 impl std::fmt::Debug for Authority {
@@ -43,9 +45,9 @@ impl std::fmt::Debug for Authority {
 }
 
 impl Authority {
-    pub(super) fn open(folder: &Path, now: OffsetDateTime) -> Result<Self, PkiError> {
+    pub(super) fn open(files: &Files, folder: &Path, now: OffsetDateTime) -> Result<Self, PkiError> {
         let (certificate_path, key_path) = (folder.join("ca.crt"), folder.join("ca.key"));
-        let (certificate, key) = match (files::read(&certificate_path)?, files::read(&key_path)?) {
+        let (certificate, key) = match (files.read(&certificate_path)?, files.read(&key_path)?) {
             (Some(certificate), Some(key)) => (certificate, key),
             (Some(_), None) => return Err(PkiError::Half { there: certificate_path, missing: key_path }),
             (None, key) => {
@@ -54,10 +56,11 @@ impl Authority {
                     Some(pem) => pair(&key_path, pem)?,
                     None => new_pair("the authority")?,
                 };
-                if key.is_none() {
-                    files::write_private(&key_path, &pair.serialize_pem())?;
+                let is_new = key.is_none();
+                if is_new {
+                    files.write_private(&key_path, &pair.serialize_pem())?;
                 }
-                return Self::certify(&certificate_path, pair, now);
+                return Ok(Self { is_new, ..Self::certify(files, &certificate_path, pair, now)? });
             }
         };
         let unusable = |problem| PkiError::Unusable { path: certificate_path.clone(), problem };
@@ -70,14 +73,14 @@ impl Authority {
             return Err(PkiError::Unusable { path: key_path, problem: "not the key of the certificate beside it" });
         }
         if facts.is_old(now) {
-            return Self::certify(&certificate_path, pair, now);
+            return Self::certify(files, &certificate_path, pair, now);
         }
         let issuer = Issuer::from_ca_cert_pem(&certificate, pair).map_err(failed)?;
-        Ok(Self { certificate, issuer })
+        Ok(Self { certificate, issuer, is_new: false })
     }
 
     /// Makes the certificate for the key. The name stays the same, so what the key has signed before stays good.
-    fn certify(path: &Path, pair: KeyPair, now: OffsetDateTime) -> Result<Self, PkiError> {
+    fn certify(files: &Files, path: &Path, pair: KeyPair, now: OffsetDateTime) -> Result<Self, PkiError> {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, COMMON_NAME);
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
@@ -86,8 +89,13 @@ impl Authority {
         params.not_before = now - CLOCK_TOLERANCE;
         params.not_after = now + AUTHORITY_LIFE;
         let certificate = params.self_signed(&pair).map_err(failed)?.pem();
-        files::write_public(path, &certificate)?;
-        Ok(Self { certificate, issuer: Issuer::new(params, pair) })
+        files.write_public(path, &certificate)?;
+        Ok(Self { certificate, issuer: Issuer::new(params, pair), is_new: false })
+    }
+
+    /// Whether it was made just now.
+    pub(super) fn is_new(&self) -> bool {
+        self.is_new
     }
 
     pub(super) fn certificate(&self) -> &str {

@@ -7,7 +7,8 @@ use base64::prelude::BASE64_STANDARD;
 use kube::config::Kubeconfig;
 use serde_json::{Value, json};
 
-use super::{Identity, PkiError, files};
+use super::files::Files;
+use super::{Identity, PkiError};
 use crate::yaml;
 
 /// The name of the cluster, the user and the context.
@@ -15,12 +16,18 @@ const NAME: &str = "skep";
 
 /// Writes the file, or puts what is ours into the one that is there. What others have put into it stays, and so does
 /// the file as it is while what is ours is in it.
-pub(super) fn write(path: &Path, server: &str, authority: &str, identity: &Identity) -> Result<(), PkiError> {
+pub(super) fn write(
+    files: &Files,
+    path: &Path,
+    server: &str,
+    authority: &str,
+    identity: &Identity,
+) -> Result<(), PkiError> {
     let unreadable = |problem| PkiError::Kubeconfig { path: path.to_owned(), problem };
-    let existing = files::read(path)?.unwrap_or_default();
+    let existing = files.read(path)?.unwrap_or_default();
     let found = yaml::read(&existing).map_err(unreadable)?.value;
     if found.is_null() {
-        return files::write_private(path, &document(server, authority, identity));
+        return files.write_private(path, &document(server, authority, identity));
     }
     Kubeconfig::from_yaml(&existing).map_err(|error| unreadable(error.to_string()))?;
     if !is_free(&found, authority) {
@@ -31,7 +38,7 @@ pub(super) fn write(path: &Path, server: &str, authority: &str, identity: &Ident
     if wanted == found {
         return Ok(());
     }
-    files::write_private(path, &yaml::write(&wanted).map_err(unreadable)?)
+    files.write_private(path, &yaml::write(&wanted).map_err(unreadable)?)
 }
 
 /// Whether the name of our cluster is not taken by that of another authority.

@@ -28,6 +28,7 @@ use super::tokens::{KeyError, SigningKey};
 use super::user::{MASTERS_GROUP, NODE_USER_PREFIX, NODES_GROUP};
 use authority::{Authority, Wanted};
 use certificate::Facts;
+use files::Files;
 
 /// The user of the kubeconfig.
 const ADMIN_USER: &str = "skep-admin";
@@ -81,6 +82,7 @@ impl std::fmt::Debug for Identity {
 #[derive(Debug)]
 pub struct Pki {
     folder: PathBuf,
+    files: Files,
     authority: Authority,
     now: OffsetDateTime,
 }
@@ -92,10 +94,30 @@ impl Pki {
     }
 
     fn open_at(data_folder: &Path, now: OffsetDateTime) -> Result<Self, PkiError> {
-        let folder = data_folder.join("pki");
-        files::create_folder(&folder)?;
-        let authority = Authority::open(&folder, now)?;
-        Ok(Self { folder, authority, now })
+        let pki = Self::prepare_at(data_folder, now)?;
+        pki.save()?;
+        Ok(pki)
+    }
+
+    /// The same without writing anything, here or in what is asked of it, before it is saved.
+    pub fn prepare(data_folder: &Path) -> Result<Self, PkiError> {
+        Self::prepare_at(data_folder, OffsetDateTime::now_utc())
+    }
+
+    fn prepare_at(data_folder: &Path, now: OffsetDateTime) -> Result<Self, PkiError> {
+        let (folder, files) = (folder_in(data_folder), Files::held());
+        let authority = Authority::open(&files, &folder, now)?;
+        Ok(Self { folder, files, authority, now })
+    }
+
+    /// Writes what has been made. From now on, that is done at once.
+    pub fn save(&self) -> Result<(), PkiError> {
+        self.files.release()
+    }
+
+    /// Whether there was no authority before.
+    pub fn is_new(&self) -> bool {
+        self.authority.is_new()
     }
 
     /// The certificate of the authority, in PEM form, which clients must trust.
@@ -138,11 +160,11 @@ impl Pki {
     pub fn service_account_key(&self) -> Result<SigningKey, PkiError> {
         let path = self.folder.join("service-accounts.key");
         let failed = |source| PkiError::SigningKey { path: path.clone(), source };
-        if let Some(pem) = files::read(&path)? {
+        if let Some(pem) = self.files.read(&path)? {
             return SigningKey::from_pem(&pem).map_err(failed);
         }
         let key = SigningKey::generate().map_err(failed)?;
-        files::write_private(&path, key.to_pem())?;
+        self.files.write_private(&path, key.to_pem())?;
         Ok(key)
     }
 
@@ -152,7 +174,7 @@ impl Pki {
     /// One that cannot be read, or that has a cluster of our name with another authority, is left alone, and an error.
     pub fn write_kubeconfig(&self, path: &Path, server: &str) -> Result<(), PkiError> {
         let admin = self.admin()?;
-        kubeconfig::write(path, server, self.authority.certificate(), &admin)
+        kubeconfig::write(&self.files, path, server, self.authority.certificate(), &admin)
     }
 
     /// The identity in `name.crt` and `name.key` if it fits what is wanted, else one with a new certificate.
@@ -161,7 +183,7 @@ impl Pki {
     fn kept(&self, name: &str, wanted: &Wanted) -> Result<Identity, PkiError> {
         let certificate_path = self.folder.join(format!("{name}.crt"));
         let key_path = self.folder.join(format!("{name}.key"));
-        let key = match (files::read(&certificate_path)?, files::read(&key_path)?) {
+        let key = match (self.files.read(&certificate_path)?, self.files.read(&key_path)?) {
             (Some(_), None) => return Err(PkiError::Half { there: certificate_path, missing: key_path }),
             (Some(certificate), Some(key)) => {
                 let unusable = |problem| PkiError::Unusable { path: certificate_path.clone(), problem };
@@ -187,9 +209,9 @@ impl Pki {
         };
         let identity = self.authority.sign(wanted, &pair, self.now)?;
         if key.is_none() {
-            files::write_private(&key_path, &identity.key)?;
+            self.files.write_private(&key_path, &identity.key)?;
         }
-        files::write_public(&certificate_path, &identity.certificate)?;
+        self.files.write_public(&certificate_path, &identity.certificate)?;
         Ok(identity)
     }
 
@@ -197,6 +219,11 @@ impl Pki {
     fn sign(&self, wanted: &Wanted) -> Result<Identity, PkiError> {
         self.authority.sign(wanted, &authority::new_pair(&wanted.common_name)?, self.now)
     }
+}
+
+/// Where the certificates of a data folder are.
+pub fn folder_in(data_folder: &Path) -> PathBuf {
+    data_folder.join("pki")
 }
 
 fn client(user: &str, group: Option<&str>) -> Wanted {

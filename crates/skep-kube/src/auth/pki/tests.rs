@@ -282,3 +282,29 @@ fn kube_reads_the_kubeconfig() {
     assert_eq!(config.current_context.as_deref(), Some("skep"));
     assert_eq!(config.clusters[0].cluster.as_ref().unwrap().server.as_deref(), Some("https://127.0.0.1:6443"));
 }
+
+#[test]
+fn nothing_is_written_before_it_is_saved() {
+    let data = TempDir::new().unwrap();
+    let path = data.path().join("kubeconfig");
+    let prepare = || {
+        let pki = Pki::prepare(data.path()).unwrap();
+        let server = pki.server(&names(), &addresses()).unwrap();
+        let key = pki.service_account_key().unwrap();
+        pki.write_kubeconfig(&path, "https://127.0.0.1:6443").unwrap();
+        (pki, server.certificate, key.id().to_owned())
+    };
+    let (pki, server, key) = prepare();
+    assert!(pki.is_new());
+    assert_eq!(pki.server(&names(), &addresses()).unwrap().certificate, server, "it is the same before it is saved");
+    assert_eq!(fs::read_dir(data.path()).unwrap().count(), 0);
+    let (rival, ..) = prepare();
+    pki.save().unwrap();
+    let (saved, same_server, same_key) = prepare();
+    assert!(!saved.is_new());
+    assert_eq!((same_server, same_key), (server, key));
+    assert_eq!(saved.authority_certificate(), pki.authority_certificate());
+    let late = rival.save().unwrap_err().to_string();
+    assert!(late.contains("ca.key") && late.contains("exists"), "{late}");
+    assert_eq!(prepare().0.authority_certificate(), pki.authority_certificate());
+}
