@@ -6,7 +6,8 @@ use kube_cel::cel::common::ast::{ComprehensionExpr, EntryExpr, Expr, SourceInfo}
 use kube_cel::cel::parser::{Expression, ParseErrors, Parser};
 
 use super::super::Schema;
-use super::types::{Checker, Mistake};
+use super::check::{Checker, Mistake};
+use super::macros;
 
 /// An expression with more characters than this is not read, as on the server.
 const MAX_LENGTH: usize = 100_000;
@@ -27,13 +28,17 @@ pub(crate) enum CompileProblem {
     Mistakes(String),
     /// It has another type than it must have.
     WrongType,
+    /// What can be evaluated beforehand fails.
+    Unfit(String),
 }
 
 impl CompileProblem {
-    pub(crate) fn told(&self, mistakes: &str, wrong_type: &str) -> String {
+    /// In the words of the server, where an expression that is not the rule itself has a name.
+    pub(crate) fn told(&self, name: &str, wrong_type: &str) -> String {
         match self {
-            Self::Mistakes(list) => format!("{mistakes}: {list}"),
+            Self::Mistakes(list) => format!("{name}compilation failed: {list}"),
             Self::WrongType => wrong_type.to_owned(),
+            Self::Unfit(problem) => format!("{name}program instantiation failed: {problem}"),
         }
     }
 }
@@ -46,8 +51,12 @@ pub(super) fn parse(source: &str) -> Result<Expression, Vec<Mistake>> {
         return Err(refuse("expression code point size exceeds limit"));
     }
     let read = with_large_stack(|| {
-        let expression =
+        let mut expression =
             Parser::new().enable_optional_syntax(true).parse(source).map_err(|errors| mistakes(&errors))?;
+        macros::expand(&mut expression).map_err(|(id, message)| {
+            let (line, column) = position(source, positions(source).as_deref(), id);
+            vec![Mistake { line, column, message: message.to_owned() }]
+        })?;
         let deep = depth(&expression) > MAX_DEPTH;
         if deep { Err(refuse("expression recursion limit exceeded")) } else { Ok(expression) }
     });
@@ -121,7 +130,10 @@ pub(crate) fn compile_problem(
         if !checker.mistakes.is_empty() {
             return Some(CompileProblem::Mistakes(shown(source, checker.mistakes)));
         }
-        (!found.may_be(wanted)).then_some(CompileProblem::WrongType)
+        if !found.may_be(wanted) {
+            return Some(CompileProblem::WrongType);
+        }
+        checker.unfit.map(CompileProblem::Unfit)
     };
     with_large_stack(check).flatten()
 }

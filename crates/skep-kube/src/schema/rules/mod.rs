@@ -1,12 +1,25 @@
 //! The CEL rules of a schema (`x-kubernetes-validations`): compiled once, then asked about each object.
 
 mod budget;
+mod check;
 mod compile;
-mod costly;
+mod conversions;
 mod estimate;
+mod evaluate;
+mod foreign;
+mod format;
 mod functions;
+mod kind;
+mod list;
+mod lists;
+mod macros;
+mod operands;
+mod operators;
+mod overloads;
 mod refusal;
-mod types;
+mod texts;
+mod times;
+mod value;
 mod values;
 
 pub(super) use compile::{compile_problem, uses_old_self};
@@ -14,23 +27,21 @@ pub(super) use estimate::{cost, most};
 pub(super) use refusal::steps;
 
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use kube_cel::cel::objects::OptionalValue;
 use kube_cel::cel::parser::Expression;
-use kube_cel::cel::{Context, ExecutionError, Value as Cel};
 use serde_json::Value;
 
 use budget::{Budget, Overdrawn};
+use evaluate::Evaluation;
+use value::Value as Cel;
 
 use super::counterparts::Counterparts;
 use super::validate::NO_FIELD;
 use super::{Rule, Schema, path};
 use crate::status::{FieldError, Problem};
 
-/// Levels of an expression for which the stack of any thread is large enough: the interpreter takes some 15 KiB for each
-/// in a debug build.
+/// Levels of an expression for which the stack of any thread is large enough.
 const MAX_COMMON_DEPTH: usize = 32;
 
 /// The rules of a schema, compiled.
@@ -87,11 +98,9 @@ impl CompiledRules {
 
     fn run(&self, schema: &Schema, new: &Value, old: Option<&Value>, root: bool) -> Vec<FieldError> {
         let run = || {
-            functions::with_context(|context| {
-                let mut evaluation = Evaluation { context, budget: Budget::new(), is_over: false, errors: Vec::new() };
-                evaluation.node(&self.root, schema, new, old, root, "");
-                evaluation.errors
-            })
+            let mut inspection = Inspection { budget: Budget::new(), is_over: false, errors: Vec::new() };
+            inspection.node(&self.root, schema, new, old, root, "");
+            inspection.errors
         };
         if !self.deep {
             return run();
@@ -138,29 +147,23 @@ impl Node {
 
 impl CompiledRule {
     fn compile(rule: &Rule) -> Self {
-        let metered = |source: &str| {
-            compile::parse(source).map(|mut expression| {
-                budget::meter(&mut expression);
-                expression
-            })
-        };
-        let program = metered(&rule.rule)
+        let program = compile::parse(&rule.rule)
             .map_err(|mistakes| mistakes.into_iter().map(|mistake| mistake.message).collect::<Vec<_>>().join(", "));
         let uses_old_self = program.as_ref().is_ok_and(|program| program.references().has_variable("oldSelf"));
-        let message = rule.message_expression.as_deref().and_then(|source| metered(source).ok());
+        let message = rule.message_expression.as_deref().and_then(|source| compile::parse(source).ok());
         Self { rule: rule.clone(), program, message, uses_old_self }
     }
 }
 
-struct Evaluation<'a> {
-    context: &'a Context<'a>,
+/// An object under the eyes of its rules.
+struct Inspection {
     budget: Budget,
     /// Whether the budget is spent, so that no further rule is evaluated.
     is_over: bool,
     errors: Vec<FieldError>,
 }
 
-impl Evaluation<'_> {
+impl Inspection {
     fn node(&mut self, node: &Node, schema: &Schema, new: &Value, old: Option<&Value>, root: bool, at: &str) {
         // A member that may be null and is has nothing for rules to look at.
         if new.is_null() || self.is_over {
@@ -206,24 +209,26 @@ impl Evaluation<'_> {
         at: &str,
     ) {
         let convert = |value: &Value| values::convert(schema, value, root || schema.embedded_resource);
+        let own = convert(new);
         let old_self = old.map(convert);
-        let mut scope = self.context.new_inner_scope();
-        scope.add_variable_from_value("self", convert(new));
         for rule in rules {
             if rule.uses_old_self && old_self.is_none() && !rule.rule.optional_old_self {
                 continue;
             }
-            let mut scope = scope.new_inner_scope();
-            bind_old_self(&mut scope, rule, old_self.as_ref());
+            let variables = Variables { own: &own, old: old_self.as_ref(), is_optional: rule.rule.optional_old_self };
             // What was wrong before and has not changed is tolerated, unless the rule is about the change.
             let tolerated = !rule.uses_old_self && old == Some(new);
-            match evaluate(rule, &scope, &mut self.budget) {
+            match evaluate(rule, &variables, &mut self.budget) {
                 Ok(Cel::Bool(true)) => {}
                 Ok(Cel::Bool(false)) if tolerated => {}
-                Ok(Cel::Bool(false)) => {
-                    let message = message(rule, &scope, &mut self.budget);
-                    self.errors.push(refusal::broken(&rule.rule, schema, new, at, message));
-                }
+                Ok(Cel::Bool(false)) => match message(rule, &variables, &mut self.budget) {
+                    Ok(message) => self.errors.push(refusal::broken(&rule.rule, schema, new, at, message)),
+                    Err(why) => {
+                        self.is_over = true;
+                        self.errors.push(refusal::too_expensive(&rule.rule, schema, at, why));
+                        return;
+                    }
+                },
                 Ok(_) => self.errors.push(refusal::failed(&rule.rule, schema, at, "no such overload")),
                 Err(Unevaluated::Failed(error)) => {
                     self.errors.push(refusal::failed(&rule.rule, schema, at, &error));
@@ -238,12 +243,21 @@ impl Evaluation<'_> {
     }
 }
 
-fn bind_old_self(scope: &mut Context<'_>, rule: &CompiledRule, old_self: Option<&Cel>) {
-    if rule.rule.optional_old_self {
-        let optional = old_self.cloned().map_or_else(OptionalValue::none, OptionalValue::of);
-        scope.add_variable_from_value("oldSelf", Cel::Opaque(Arc::new(optional)));
-    } else if let Some(old_self) = old_self {
-        scope.add_variable_from_value("oldSelf", old_self.clone());
+/// What an expression can ask about.
+struct Variables<'a> {
+    own: &'a Cel,
+    old: Option<&'a Cel>,
+    is_optional: bool,
+}
+
+impl Variables<'_> {
+    fn all(&self) -> Vec<(&'static str, Cel)> {
+        let old = if self.is_optional {
+            Some(Cel::Optional(self.old.cloned().map(Box::new)))
+        } else {
+            self.old.cloned()
+        };
+        [("self", self.own.clone())].into_iter().chain(old.map(|old| ("oldSelf", old))).collect()
     }
 }
 
@@ -253,40 +267,38 @@ enum Unevaluated {
     Overdrawn(Overdrawn),
 }
 
-fn evaluate(rule: &CompiledRule, scope: &Context<'_>, budget: &mut Budget) -> Result<Cel, Unevaluated> {
+fn evaluate(rule: &CompiledRule, variables: &Variables<'_>, budget: &mut Budget) -> Result<Cel, Unevaluated> {
     match &rule.program {
         Ok(program) => budget
-            .pay_for(program, || resolve(program, scope))
+            .pay_for(program, |purse| Evaluation::new(variables.all(), purse).value(program))
             .map_err(Unevaluated::Overdrawn)?
-            .map_err(|error| Unevaluated::Failed(refusal::words(&error))),
+            .map_err(|failure| Unevaluated::Failed(failure.to_string())),
         Err(problem) => Err(Unevaluated::Failed(format!("rule compile error: {problem}"))),
     }
-}
-
-/// The interpreter panics in a few places, such as sums of durations that do not fit; a rule that makes it do so has
-/// failed, not the server.
-fn resolve(program: &Expression, scope: &Context<'_>) -> Result<Cel, ExecutionError> {
-    catch_unwind(AssertUnwindSafe(|| Cel::resolve(program, scope)))
-        .unwrap_or_else(|_| Err(ExecutionError::function_error("", "integer overflow")))
 }
 
 /// The most that a message made by an expression may hold.
 const MAX_MESSAGE: usize = 5120;
 
-/// What a broken rule says: the value of its expression when that is one line, else its text, else the rule itself.
-fn message(rule: &CompiledRule, scope: &Context<'_>, budget: &mut Budget) -> String {
-    if let Some(expression) = &rule.message
-        && let Ok(Ok(Cel::String(text))) = budget.pay_for(expression, || resolve(expression, scope))
-    {
-        let text = text.trim();
-        if !text.is_empty() && text.len() <= MAX_MESSAGE && !text.contains('\n') {
-            return text.to_owned();
+/// What a broken rule says: the value of its expression when that is one line, else its text, else the rule itself. An
+/// expression that is too expensive leaves the text; one that takes what all rules have left is an error.
+fn message(rule: &CompiledRule, variables: &Variables<'_>, budget: &mut Budget) -> Result<String, Overdrawn> {
+    if let Some(expression) = &rule.message {
+        match budget.pay_for(expression, |purse| Evaluation::new(variables.all(), purse).value(expression)) {
+            Ok(Ok(Cel::Text(text))) => {
+                let text = text.trim();
+                if !text.is_empty() && text.len() <= MAX_MESSAGE && !text.contains('\n') {
+                    return Ok(text.to_owned());
+                }
+            }
+            Err(Overdrawn::Object) => return Err(Overdrawn::Object),
+            Ok(_) | Err(Overdrawn::Rule) => {}
         }
     }
-    match &rule.rule.message {
+    Ok(match &rule.rule.message {
         Some(message) if !message.is_empty() => message.trim().to_owned(),
         _ => format!("failed rule: {}", rule.rule.rule.trim()),
-    }
+    })
 }
 
 #[cfg(test)]

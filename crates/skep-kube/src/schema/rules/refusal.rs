@@ -1,6 +1,5 @@
 //! What is said when a rule is broken, or cannot be evaluated.
 
-use kube_cel::cel::{ExecutionError, Value as Cel};
 use serde_json::Value;
 
 use super::super::{Rule, Schema, path};
@@ -57,34 +56,6 @@ fn named(rule: &Rule) -> &str {
 
 fn type_name(schema: &Schema) -> &'static str {
     schema.type_.filter(|_| !schema.int_or_string).map(super::super::Type::name).unwrap_or_default()
-}
-
-/// What the server calls an error of evaluation.
-pub(super) fn words(error: &ExecutionError) -> String {
-    match error {
-        ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
-        ExecutionError::IndexOutOfBounds(Cel::Int(index)) => format!("index out of bounds: {index}"),
-        ExecutionError::IndexOutOfBounds(_) => "index out of bounds".to_owned(),
-        ExecutionError::DivisionByZero(_) => "division by zero".to_owned(),
-        ExecutionError::RemainderByZero(_) => "modulus by zero".to_owned(),
-        ExecutionError::Overflow(_, Cel::UInt(_), _) => "unsigned integer overflow".to_owned(),
-        ExecutionError::Overflow(..) => "integer overflow".to_owned(),
-        ExecutionError::UndeclaredReference(name) => format!("undeclared reference to '{name}'"),
-        ExecutionError::FunctionError { function, message } => function_words(function, message),
-        _ => "no such overload".to_owned(),
-    }
-}
-
-fn function_words(function: &str, message: &str) -> String {
-    match function {
-        "int" | "uint" | "double" if message.contains("parse error") => {
-            format!("type conversion error from 'string' to '{function}'")
-        }
-        "quantity" => {
-            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'".to_owned()
-        }
-        _ => message.to_owned(),
-    }
 }
 
 /// The field that a rule names, seen from the place where it stands: `.spec.name` or `['name']`.

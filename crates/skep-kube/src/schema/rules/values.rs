@@ -1,15 +1,15 @@
 //! JSON values as CEL sees them, by their schema.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use base64::Engine;
-use chrono::{DateTime, NaiveDate, TimeDelta};
-use kube_cel::cel::Value as Cel;
-use kube_cel::cel::objects::{Key, Map};
+use chrono::{DateTime, NaiveDate};
+use kube_cel::cel::objects::Key;
 use serde_json::Value;
 
-use super::super::{Schema, Type, duration};
+use super::super::{ListType, Schema, Type, duration};
+use super::list::{List, Order};
+use super::value::{Entries, Value as Cel};
 
 /// Words that CEL keeps for itself; a field of that name is written with underscores around it.
 const RESERVED: [&str; 21] = [
@@ -44,15 +44,15 @@ pub(super) fn convert(schema: &Schema, value: &Value, whole: bool) -> Cel {
         Value::Bool(flag) => Cel::Bool(*flag),
         Value::Number(number) => match number.as_i64() {
             Some(integer) if schema.type_ != Some(Type::Number) => Cel::Int(integer),
-            _ => Cel::Float(number.as_f64().unwrap_or(f64::NAN)),
+            _ => Cel::Double(number.as_f64().unwrap_or(f64::NAN)),
         },
         Value::String(text) => convert_text(schema, text),
         Value::Array(items) => {
             let item = |item: &Value| schema.items.as_ref().map(|known| convert(known, item, known.embedded_resource));
-            Cel::List(Arc::new(items.iter().filter_map(item).collect()))
+            Cel::List(Arc::new(List { items: items.iter().filter_map(item).collect(), order: order(schema) }))
         }
         Value::Object(members) => {
-            let mut map = HashMap::with_capacity(members.len());
+            let mut entries = Entries::new();
             for (name, member) in members {
                 let converted = match (schema.properties.get(name), &schema.additional_properties) {
                     _ if whole && matches!(name.as_str(), "apiVersion" | "kind" | "metadata") => plain(name, member),
@@ -61,11 +61,20 @@ pub(super) fn convert(schema: &Schema, value: &Value, whole: bool) -> Cel {
                     (None, None) => None,
                 };
                 if let Some((name, value)) = converted {
-                    map.insert(Key::String(Arc::new(name)), value);
+                    entries.insert(Key::String(Arc::new(name)), value);
                 }
             }
-            Cel::Map(Map { map: Arc::new(map) })
+            entries.into()
         }
+    }
+}
+
+/// What tells the items of a list apart.
+fn order(schema: &Schema) -> Order {
+    match &schema.list_type {
+        ListType::Atomic => Order::Place,
+        ListType::Set => Order::Set,
+        ListType::Map(keys) => Order::Keys(keys.iter().map(|name| escape(name)).collect()),
     }
 }
 
@@ -76,17 +85,17 @@ fn known_value(schema: &Schema, value: &Value) -> Option<Cel> {
 
 /// What rules see of the parts that every object has.
 fn plain(name: &str, member: &Value) -> Option<(String, Cel)> {
-    let text = |value: &Value| value.as_str().map(|text| Cel::String(Arc::new(text.to_owned())));
+    let text = |value: &Value| value.as_str().map(Cel::from);
     if name != "metadata" {
         return Some((name.to_owned(), text(member)?));
     }
-    let mut map = HashMap::new();
+    let mut entries = Entries::new();
     for known in ["name", "generateName"] {
         if let Some(value) = member.get(known).and_then(text) {
-            map.insert(Key::String(Arc::new(known.to_owned())), value);
+            entries.insert(Key::from(known), value);
         }
     }
-    Some((name.to_owned(), Cel::Map(Map { map: Arc::new(map) })))
+    Some((name.to_owned(), entries.into()))
 }
 
 fn convert_text(schema: &Schema, text: &str) -> Cel {
@@ -97,13 +106,13 @@ fn convert_text(schema: &Schema, text: &str) -> Cel {
             .ok()
             .and_then(|date| date.and_hms_opt(0, 0, 0))
             .map(|time| Cel::Timestamp(time.and_utc().fixed_offset())),
-        Some("duration") => duration::parse(text).map(|nanoseconds| Cel::Duration(TimeDelta::nanoseconds(nanoseconds))),
+        Some("duration") => duration::parse(text).map(Cel::Duration),
         Some("byte") => {
             base64::engine::general_purpose::STANDARD.decode(text).ok().map(|bytes| Cel::Bytes(Arc::new(bytes)))
         }
         _ => None,
     };
-    converted.unwrap_or_else(|| Cel::String(Arc::new(text.to_owned())))
+    converted.unwrap_or_else(|| text.into())
 }
 
 /// The name of a field in CEL.

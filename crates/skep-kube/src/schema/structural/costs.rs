@@ -16,31 +16,39 @@ const NAMED: usize = 4;
 /// The rules of a schema that are far too expensive.
 #[derive(Debug, Default)]
 pub(super) struct Costs {
-    expensive: Vec<(u64, String)>,
+    expensive: Vec<Expensive>,
+}
+
+#[derive(Debug)]
+struct Expensive {
+    cost: u64,
+    /// What it is called: a rule, or the expression of its message.
+    what: &'static str,
+    at: String,
 }
 
 impl Costs {
-    /// Takes note of what the rule at a place can cost.
-    pub(super) fn note(&mut self, at: &str, cost: u64) {
+    /// Takes note of what the expression at a place can cost.
+    pub(super) fn note(&mut self, what: &'static str, at: String, cost: u64) {
         if cost > RULE_LIMIT.saturating_mul(FACTOR) {
-            self.expensive.push((cost, at.to_owned()));
+            self.expensive.push(Expensive { cost, what, at });
         }
     }
 
     /// What is wrong with the rules of the schema at a place.
     pub(super) fn check(mut self, schema: &str) -> Vec<FieldError> {
         let mut errors: Vec<FieldError> = Vec::new();
-        for (cost, rule) in &self.expensive {
-            errors.push(FieldError::forbidden(rule, exceeds("estimated rule cost", *cost, RULE_LIMIT)));
+        for Expensive { cost, what, at } in &self.expensive {
+            errors.push(FieldError::forbidden(at, exceeds(&format!("estimated {what} cost"), *cost, RULE_LIMIT)));
         }
-        let total = self.expensive.iter().map(|(cost, _)| *cost).fold(0, u64::saturating_add);
+        let total = self.expensive.iter().map(|expensive| expensive.cost).fold(0, u64::saturating_add);
         if total <= SCHEMA_LIMIT {
             return errors;
         }
-        self.expensive.sort_by_key(|(cost, _)| std::cmp::Reverse(*cost));
-        for (_, rule) in self.expensive.iter().take(NAMED) {
+        self.expensive.sort_by_key(|expensive| std::cmp::Reverse(expensive.cost));
+        for Expensive { at, .. } in self.expensive.iter().take(NAMED) {
             let detail = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
-            errors.push(FieldError::forbidden(rule, detail));
+            errors.push(FieldError::forbidden(at, detail));
         }
         let what = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema";
         errors.push(FieldError::forbidden(schema, exceeds(what, total, SCHEMA_LIMIT)));

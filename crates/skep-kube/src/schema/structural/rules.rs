@@ -41,8 +41,11 @@ fn walk(schema: &Value, place: &Place<'_>, depth: usize, costs: &mut Costs, erro
                 let (known, at) = (errors.len(), format!("{at}.{KEYWORD}[{index}]"));
                 check_rule(rule, &read, root, lost, &at, errors);
                 if errors.len() == known {
-                    let once = cost(rule["rule"].as_str().unwrap_or_default(), &read);
-                    costs.note(&format!("{at}.rule"), once.saturating_mul(times.unwrap_or_else(|| most(&read))));
+                    let times = times.unwrap_or_else(|| most(&read));
+                    for name in ["rule", "messageExpression"] {
+                        let once = cost(rule[name].as_str().unwrap_or_default(), &read);
+                        costs.note(name, format!("{at}.{name}"), once.saturating_mul(times));
+                    }
                 }
             }
         } else {
@@ -90,7 +93,7 @@ fn check_rule(rule: &Value, schema: &Schema, root: bool, lost: Option<&str>, at:
         FieldError::new(field(name), Problem::InvalidHidden, format!("{}: {words}", shown::rule(rule)))
     };
     if let Some(problem) = compile_problem(source, schema, whole, optional, "bool") {
-        errors.push(refuse("rule", problem.told("compilation failed", "cel expression must evaluate to a bool")));
+        errors.push(refuse("rule", problem.told("", "cel expression must evaluate to a bool")));
     } else {
         let uses_old_self = uses_old_self(source);
         if let Some(place) = lost.filter(|_| uses_old_self) {
@@ -106,7 +109,7 @@ fn check_rule(rule: &Value, schema: &Schema, root: bool, lost: Option<&str>, at:
     if !message.trim().is_empty()
         && let Some(problem) = compile_problem(message, schema, whole, optional, "string")
     {
-        let told = problem.told("messageExpression compilation failed", "messageExpression must evaluate to a string");
+        let told = problem.told("messageExpression ", "messageExpression must evaluate to a string");
         errors.push(refuse("messageExpression", told));
     }
 }

@@ -1,0 +1,157 @@
+//! Expressions of RE2 as expressions of the `regex` crate.
+//!
+//! `\d`, `\w`, `\s` and `\b` know ASCII only, braces that are no repetition are plain characters, and so is any sign
+//! behind a backslash, whatever the crate makes of it.
+
+use super::class;
+
+/// The same expression for the crate; the error is what Go's parser says.
+pub(super) fn translate(pattern: &str) -> Result<String, String> {
+    let mut translation = Translation { rest: pattern, text: String::with_capacity(pattern.len()), open_groups: 0 };
+    translation.expression(pattern)?;
+    Ok(translation.text)
+}
+
+pub(super) struct Translation<'a> {
+    pub rest: &'a str,
+    pub text: String,
+    open_groups: usize,
+}
+
+impl<'a> Translation<'a> {
+    pub(super) fn next(&mut self) -> Option<char> {
+        let character = self.rest.chars().next()?;
+        self.rest = &self.rest[character.len_utf8()..];
+        Some(character)
+    }
+
+    fn expression(&mut self, pattern: &str) -> Result<(), String> {
+        // Whether something stands before, that can be repeated, and the repetition that has just ended.
+        let mut repeatable = false;
+        let mut repeated: Option<&str> = None;
+        loop {
+            let here = self.rest;
+            let Some(character) = self.next() else {
+                break;
+            };
+            let before = repeated.take();
+            match character {
+                '\\' => self.escape(here)?,
+                '[' => class::class(self, here)?,
+                '(' => {
+                    self.group(here)?;
+                    repeatable = false;
+                    continue;
+                }
+                ')' => {
+                    self.open_groups =
+                        self.open_groups.checked_sub(1).ok_or_else(|| format!("unexpected ): `{pattern}`"))?;
+                    self.text.push(')');
+                }
+                '*' | '+' | '?' => {
+                    self.repeat(here, 1, repeatable, before)?;
+                    repeated = Some(before.unwrap_or(here));
+                }
+                '{' => match repetition(self.rest) {
+                    Some(inside) => {
+                        self.check_count(here, inside)?;
+                        self.repeat(here, inside + 2, repeatable, before)?;
+                        repeated = Some(before.unwrap_or(here));
+                    }
+                    None => self.text.push_str(r"\{"),
+                },
+                '}' => self.text.push_str(r"\}"),
+                other => self.text.push(other),
+            }
+            repeatable = character != '|';
+        }
+        if self.open_groups > 0 { Err(format!("missing closing ): `{pattern}`")) } else { Ok(()) }
+    }
+
+    /// An operator that repeats what stands before it, which must not be such an operator; a `?` belongs to it.
+    fn repeat(&mut self, here: &'a str, length: usize, repeatable: bool, before: Option<&str>) -> Result<(), String> {
+        if !repeatable {
+            return Err(format!("missing argument to repetition operator: `{}`", &here[..length]));
+        }
+        let length = length + usize::from(here[length..].starts_with('?'));
+        let operator = &here[..length];
+        self.rest = &here[length..];
+        if let Some(before) = before {
+            let both = &before[..before.len() - self.rest.len()];
+            return Err(format!("invalid nested repetition operator: `{both}`"));
+        }
+        self.text.push_str(operator);
+        Ok(())
+    }
+
+    /// Counts above a thousand are refused.
+    fn check_count(&self, here: &str, inside: usize) -> Result<(), String> {
+        let counts = self.rest[..inside].split(',').filter(|count| !count.is_empty());
+        let counts: Vec<u32> = counts.map(|count| count.parse().unwrap_or(u32::MAX)).collect();
+        let ordered = counts.first() <= counts.last();
+        if ordered && counts.iter().all(|count| *count <= 1000) {
+            return Ok(());
+        }
+        Err(format!("invalid repeat count: `{}`", &here[..inside + 2]))
+    }
+
+    /// After `(`: a plain group, a named one or flags.
+    fn group(&mut self, here: &str) -> Result<(), String> {
+        self.open_groups += 1;
+        self.text.push('(');
+        if !self.rest.starts_with('?') {
+            return Ok(());
+        }
+        let head: String = self.rest.chars().take_while(|character| !matches!(character, ')' | ':' | '>')).collect();
+        let flags = &head[1..];
+        let known = flags.starts_with("P<")
+            || (flags.starts_with('<') && !flags.starts_with("<=") && !flags.starts_with("<!"))
+            || (!flags.is_empty() || self.rest.starts_with("?:"))
+                && flags.chars().all(|flag| matches!(flag, 'i' | 'm' | 's' | 'U' | '-'));
+        if known {
+            self.text.push_str(&head);
+            self.rest = &self.rest[head.len()..];
+            return Ok(());
+        }
+        let shown: String = here.chars().take(if flags.starts_with('<') { 4 } else { 3 }).collect();
+        Err(format!("invalid or unsupported Perl syntax: `{shown}`"))
+    }
+
+    /// After a backslash outside of a class.
+    fn escape(&mut self, here: &'a str) -> Result<(), String> {
+        match self.rest.chars().next() {
+            Some('b') => self.plainly(r"(?-u:\b)"),
+            Some('B') => self.plainly(r"(?-u:\B)"),
+            Some('A') => self.plainly(r"\A"),
+            Some('z') => self.plainly(r"\z"),
+            Some('Q') => {
+                self.next();
+                let literal = self.rest.split_once(r"\E").map_or(self.rest, |(literal, _)| literal);
+                self.text.push_str(&regex::escape(literal));
+                self.rest = self.rest[literal.len()..].strip_prefix(r"\E").unwrap_or_default();
+            }
+            _ => match class::group(self, here)? {
+                Some(group) => self.text.push_str(&format!("[{group}]")),
+                None => {
+                    let character = class::escaped(self, here)?;
+                    self.text.push_str(&class::exactly(character));
+                }
+            },
+        }
+        Ok(())
+    }
+
+    fn plainly(&mut self, text: &str) {
+        self.next();
+        self.text.push_str(text);
+    }
+}
+
+/// Where the braces of a repetition close, when they are one.
+fn repetition(rest: &str) -> Option<usize> {
+    let end = rest.find('}')?;
+    let inside = &rest[..end];
+    let (least, most) = inside.split_once(',').unwrap_or((inside, ""));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    (!least.is_empty() && digits(least) && digits(most)).then_some(end)
+}

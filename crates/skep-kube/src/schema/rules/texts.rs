@@ -1,0 +1,102 @@
+//! Functions of texts: those of the language, and those whose work grows with what they are given. They ask for its cost
+//! before they do it.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use regex::bytes::Regex;
+
+use super::super::pattern;
+use super::budget::Purse;
+use super::format;
+use super::value::{Failure, Outcome, Value};
+
+/// Compiled expressions that are kept. When there are more, keeping starts anew.
+const MAX_PATTERNS: usize = 256;
+
+/// How many characters one step makes, as on the real server.
+const CHARACTERS: u64 = 10;
+
+thread_local! {
+    static PATTERNS: RefCell<HashMap<String, Result<Regex, String>>> = RefCell::default();
+}
+
+pub(super) fn call(name: &str, arguments: &[Value], purse: &mut Purse) -> Option<Outcome> {
+    if !matches!(arguments.first(), Some(Value::Text(_))) {
+        return join(name, arguments, purse);
+    }
+    if let Err(failure) = purse.spend(arguments[0].weight()) {
+        return Some(Err(failure));
+    }
+    Some(match (name, arguments) {
+        ("size", [Value::Text(text)]) => Ok(text.chars().count().into()),
+        ("contains", [Value::Text(text), Value::Text(part)]) => Ok(text.contains(part.as_str()).into()),
+        ("startsWith", [Value::Text(text), Value::Text(part)]) => Ok(text.starts_with(part.as_str()).into()),
+        ("endsWith", [Value::Text(text), Value::Text(part)]) => Ok(text.ends_with(part.as_str()).into()),
+        ("matches", [Value::Text(text), Value::Text(pattern)]) => {
+            with_pattern(pattern, |regex| regex.is_match(text.as_bytes()).into()).map_err(Failure::Told)
+        }
+        ("find", [Value::Text(text), Value::Text(pattern)]) => {
+            let first = |regex: &Regex| regex.find(text.as_bytes()).and_then(|found| text.get(found.range())).unwrap_or_default().into();
+            with_pattern(pattern, first).map_err(illegal)
+        }
+        ("findAll", [Value::Text(text), Value::Text(pattern)]) => find_all(text, pattern, -1),
+        ("findAll", [Value::Text(text), Value::Text(pattern), Value::Int(most)]) => find_all(text, pattern, *most),
+        ("format", [Value::Text(text), Value::List(list)]) => format::format(text, &list.items).map(Value::from),
+        ("replace", [Value::Text(text), Value::Text(old), Value::Text(new)]) => replace(text, old, new, -1, purse),
+        ("replace", [Value::Text(text), Value::Text(old), Value::Text(new), Value::Int(most)]) => {
+            replace(text, old, new, *most, purse)
+        }
+        _ => return None,
+    })
+}
+
+/// Asks an expression, with the meaning that expressions have on the server.
+fn with_pattern(pattern: &str, ask: impl FnOnce(&Regex) -> Value) -> Result<Value, String> {
+    PATTERNS.with_borrow_mut(|patterns| {
+        if patterns.len() > MAX_PATTERNS {
+            patterns.clear();
+        }
+        let compiled = patterns.entry(pattern.to_owned()).or_insert_with(|| pattern::compile(pattern));
+        compiled.as_ref().map(ask).map_err(Clone::clone)
+    })
+}
+
+fn illegal(problem: String) -> Failure {
+    Failure::Told(format!("Illegal regex: {problem}"))
+}
+
+/// Less than nothing is as many as there are.
+fn find_all(text: &str, pattern: &str, most: i64) -> Outcome {
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    let all = |regex: &Regex| -> Value {
+        regex.find_iter(text.as_bytes()).take(most).filter_map(|found| text.get(found.range())).map(Value::from).collect::<Vec<Value>>().into()
+    };
+    with_pattern(pattern, all).map_err(illegal)
+}
+
+fn replace(text: &str, old: &str, new: &str, most: i64, purse: &mut Purse) -> Outcome {
+    let times = text.matches(old).count().min(usize::try_from(most).unwrap_or(usize::MAX));
+    purse.spend(product(times, new.len()) / CHARACTERS)?;
+    Ok(text.replacen(old, new, times).into())
+}
+
+fn join(name: &str, arguments: &[Value], purse: &mut Purse) -> Option<Outcome> {
+    let (list, separator) = match (name, arguments) {
+        ("join", [Value::List(list)]) => (list, ""),
+        ("join", [Value::List(list), Value::Text(separator)]) => (list, separator.as_str()),
+        _ => return None,
+    };
+    let text = |item: &Value| match item {
+        Value::Text(text) => Ok(text.to_string()),
+        _ => Err(Failure::NoOverload),
+    };
+    let paid = purse.spend(product(list.items.len(), separator.len()) / CHARACTERS);
+    let texts = paid.and_then(|()| list.items.iter().map(text).collect::<Result<Vec<String>, _>>());
+    Some(texts.map(|texts| texts.join(separator).into()))
+}
+
+fn product(one: usize, other: usize) -> u64 {
+    let count = |length: usize| u64::try_from(length).unwrap_or(u64::MAX);
+    count(one).saturating_mul(count(other))
+}
