@@ -35,7 +35,7 @@ pub use field_set::FieldSet;
 pub use ownership::{describe_kind, unconvertible};
 pub use path::{Literal, PathElement};
 pub use target::{Ownable, Target};
-pub use write::{apply, keep_times, update};
+pub use write::{BEFORE_FIRST_APPLY, apply, keep_times, update};
 
 /// How deep objects and field sets may be nested. JSON from the network is never nested deeper than 128.
 const NESTING_LIMIT: usize = 256;

@@ -12,7 +12,7 @@ use super::target::Target;
 use super::{cap, last_applied, ownership};
 
 /// Owns what an object was before anybody applied to it, where that is not known.
-const BEFORE_FIRST_APPLY: &str = "before-first-apply";
+pub const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 const UNKNOWN: &str = "unknown";
 
 /// Writes the managed fields of `new`, which is about to be created (`live` is none) or to replace `live`: `manager`

@@ -105,15 +105,18 @@ pub(super) fn group<'a>(of: &mut Translation<'a>, here: &'a str) -> Result<Optio
 /// `\pL`, `\p{Greek}`, `\P{^Lu}`: scripts and categories, but not the other properties that the crate knows.
 fn property<'a>(of: &mut Translation<'a>, here: &'a str) -> Result<String, String> {
     let mut length = 2 + here[2..].chars().next().map_or(0, char::len_utf8);
+    let mut is_closed = true;
     if here[2..].starts_with('{') {
+        is_closed = here.contains('}');
         length = here.find('}').map_or(here.len(), |end| end + 1);
     }
     let shown = &here[..length];
     let name = shown[2..].trim_start_matches('{').trim_end_matches('}');
     let (negated, name) = name.strip_prefix('^').map_or((false, name), |name| (true, name));
-    let plain = !name.is_empty() && name.chars().all(|character| character.is_ascii_alphanumeric() || " _-".contains(character));
+    let plain = !name.is_empty()
+        && name.chars().all(|character| character.is_ascii_alphanumeric() || " _-".contains(character));
     let is_one = |key: &str| Regex::new(&format!(r"\p{{{key}={name}}}")).is_ok();
-    let known = plain && (is_one("Script") || is_one("General_Category"));
+    let known = is_closed && plain && (is_one("Script") || is_one("General_Category"));
     if !known {
         return Err(format!("invalid character class range: `{shown}`"));
     }
@@ -137,7 +140,7 @@ pub(super) fn escaped(of: &mut Translation<'_>, here: &str) -> Result<char, Stri
         'v' => '\u{b}',
         'x' => match hexadecimal(of) {
             Some(character) => character,
-            None => return refuse(2),
+            None => return refuse(here.len() - of.rest.len()),
         },
         // One digit that is not nought would be a reference to a group, and there are none.
         '1'..='7' if !of.rest.starts_with(|next: char| ('0'..='7').contains(&next)) => return refuse(2),
@@ -147,22 +150,24 @@ pub(super) fn escaped(of: &mut Translation<'_>, here: &str) -> Result<char, Stri
     })
 }
 
-/// `41` or `{41}`.
+/// `41` or `{41}`. When it is none, what is read is what was looked at.
 fn hexadecimal(of: &mut Translation<'_>) -> Option<char> {
-    let digits = match of.rest.strip_prefix('{') {
-        Some(rest) => {
-            let (digits, rest) = rest.split_once('}')?;
-            of.rest = rest;
-            digits
+    let first = of.next()?;
+    if first != '{' {
+        let second = of.next()?;
+        return char::from_u32(first.to_digit(16)? * 16 + second.to_digit(16)?);
+    }
+    let mut code: Option<u32> = None;
+    loop {
+        match of.next()? {
+            '}' => return code.and_then(char::from_u32),
+            digit => {
+                let sum = code.unwrap_or_default() * 16 + digit.to_digit(16)?;
+                code = Some(sum).filter(|code| *code <= u32::from(char::MAX));
+                code?;
+            }
         }
-        None => {
-            let digits = of.rest.get(..2)?;
-            of.rest = &of.rest[2..];
-            digits
-        }
-    };
-    let is_one = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_one.then(|| u32::from_str_radix(digits, 16).ok()).flatten().and_then(char::from_u32)
+    }
 }
 
 /// Up to three digits, the first of which is read.

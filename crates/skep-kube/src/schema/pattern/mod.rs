@@ -116,7 +116,11 @@ mod tests {
             (r"\p{Alphabetic}", r"invalid character class range: `\p{Alphabetic}`"),
             (r"\8", r"invalid escape sequence: `\8`"),
             (r"\1", r"invalid escape sequence: `\1`"),
-            (r"\xz", r"invalid escape sequence: `\x`"),
+            (r"\xz", r"invalid escape sequence: `\xz`"),
+            (r"\x{110000}", r"invalid escape sequence: `\x{110000`"),
+            ("(a{100}){11}", "invalid repeat count: `{11}`"),
+            ("(?P<a-b>a)", "invalid named capture: `(?P<a-b>`"),
+            ("(?i", "invalid or unsupported Perl syntax: `(?i`"),
             (r"[a-\d]", r"invalid escape sequence: `\d`"),
         ] {
             assert_eq!(compile(pattern).unwrap_err(), format!("error parsing regexp: {problem}"));

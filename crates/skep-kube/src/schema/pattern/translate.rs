@@ -7,7 +7,8 @@ use super::class;
 
 /// The same expression for the crate; the error is what Go's parser says.
 pub(super) fn translate(pattern: &str) -> Result<String, String> {
-    let mut translation = Translation { rest: pattern, text: String::with_capacity(pattern.len()), open_groups: 0 };
+    let text = String::with_capacity(pattern.len());
+    let mut translation = Translation { rest: pattern, text, groups: Vec::new(), counted: 1 };
     translation.expression(pattern)?;
     Ok(translation.text)
 }
@@ -15,8 +16,14 @@ pub(super) fn translate(pattern: &str) -> Result<String, String> {
 pub(super) struct Translation<'a> {
     pub rest: &'a str,
     pub text: String,
-    open_groups: usize,
+    /// Of each open group, how often the most repeated part before it in the group around is counted.
+    groups: Vec<u32>,
+    /// How often the most repeated part so far is counted, in the innermost group.
+    counted: u32,
 }
+
+/// As often as a part may be counted, by all the counts around it together.
+const MOST_COUNTED: u32 = 1000;
 
 impl<'a> Translation<'a> {
     pub(super) fn next(&mut self) -> Option<char> {
@@ -44,8 +51,8 @@ impl<'a> Translation<'a> {
                     continue;
                 }
                 ')' => {
-                    self.open_groups =
-                        self.open_groups.checked_sub(1).ok_or_else(|| format!("unexpected ): `{pattern}`"))?;
+                    let around = self.groups.pop().ok_or_else(|| format!("unexpected ): `{pattern}`"))?;
+                    self.counted = self.counted.max(around);
                     self.text.push(')');
                 }
                 '*' | '+' | '?' => {
@@ -65,7 +72,7 @@ impl<'a> Translation<'a> {
             }
             repeatable = character != '|';
         }
-        if self.open_groups > 0 { Err(format!("missing closing ): `{pattern}`")) } else { Ok(()) }
+        if !self.groups.is_empty() { Err(format!("missing closing ): `{pattern}`")) } else { Ok(()) }
     }
 
     /// An operator that repeats what stands before it, which must not be such an operator; a `?` belongs to it.
@@ -84,36 +91,49 @@ impl<'a> Translation<'a> {
         Ok(())
     }
 
-    /// Counts above a thousand are refused.
-    fn check_count(&self, here: &str, inside: usize) -> Result<(), String> {
+    /// Counts above a thousand are refused, also when it takes several to come to that.
+    fn check_count(&mut self, here: &str, inside: usize) -> Result<(), String> {
         let counts = self.rest[..inside].split(',').filter(|count| !count.is_empty());
         let counts: Vec<u32> = counts.map(|count| count.parse().unwrap_or(u32::MAX)).collect();
         let ordered = counts.first() <= counts.last();
-        if ordered && counts.iter().all(|count| *count <= 1000) {
+        let most = counts.iter().copied().max().unwrap_or(1);
+        // What has been counted is what is counted again, if it is a group.
+        let inner = if self.text.ends_with(')') { self.counted } else { 1 };
+        let together = most.max(1).saturating_mul(inner);
+        if ordered && together <= MOST_COUNTED {
+            self.counted = self.counted.max(together);
             return Ok(());
         }
         Err(format!("invalid repeat count: `{}`", &here[..inside + 2]))
     }
 
-    /// After `(`: a plain group, a named one or flags.
+    /// After `(`: a plain group, a named one or flags. Names are of no use here.
     fn group(&mut self, here: &str) -> Result<(), String> {
-        self.open_groups += 1;
+        self.groups.push(std::mem::replace(&mut self.counted, 1));
         self.text.push('(');
-        if !self.rest.starts_with('?') {
+        let Some(inside) = self.rest.strip_prefix('?') else { return Ok(()) };
+        if let Some(named) = inside.strip_prefix("P<").or_else(|| inside.strip_prefix('<'))
+            && !named.starts_with(['=', '!'])
+        {
+            let Some((name, rest)) = named.split_once('>') else {
+                return Err(format!("invalid named capture: `{here}`"));
+            };
+            let is_word = |character: char| character.is_ascii_alphanumeric() || character == '_';
+            if name.is_empty() || !name.chars().all(is_word) {
+                return Err(format!("invalid named capture: `{}`", &here[..here.len() - rest.len()]));
+            }
+            self.rest = rest;
             return Ok(());
         }
-        let head: String = self.rest.chars().take_while(|character| !matches!(character, ')' | ':' | '>')).collect();
-        let flags = &head[1..];
-        let known = flags.starts_with("P<")
-            || (flags.starts_with('<') && !flags.starts_with("<=") && !flags.starts_with("<!"))
-            || (!flags.is_empty() || self.rest.starts_with("?:"))
-                && flags.chars().all(|flag| matches!(flag, 'i' | 'm' | 's' | 'U' | '-'));
-        if known {
-            self.text.push_str(&head);
-            self.rest = &self.rest[head.len()..];
+        let end = inside.find(|flag: char| !"imsU-".contains(flag)).unwrap_or(inside.len());
+        let closes = inside[end..].starts_with(':') || (end > 0 && inside[end..].starts_with(')'));
+        if closes {
+            self.text.push('?');
+            self.text.push_str(&inside[..end]);
+            self.rest = &inside[end..];
             return Ok(());
         }
-        let shown: String = here.chars().take(if flags.starts_with('<') { 4 } else { 3 }).collect();
+        let shown: String = here.chars().take(if inside.starts_with('<') { 4 } else { 3 + end }).collect();
         Err(format!("invalid or unsupported Perl syntax: `{shown}`"))
     }
 

@@ -10,14 +10,15 @@ use kube_cel::cel::common::ast::{
 };
 use kube_cel::cel::parser::Expression;
 
-use super::super::{Schema, duration, pattern};
+use super::super::{Schema, pattern};
 use super::evaluate::literal_value;
 use super::functions::{qualified, type_named};
 use super::kind::Kind::{self, Dynamic, List, Map, Metadata, Named, Null, Object, Optional};
-use super::kind::{BOOL, INT, STRING, TYPE};
+use super::kind::{BOOL, INT, STRING};
 use super::macros::INSERT;
+use super::value::Value;
 use super::values::escape;
-use super::{conversions, operands, overloads};
+use super::{conversions, format, operands, overloads};
 
 /// A mistake and where it is, both from one on.
 #[derive(Debug, PartialEq)]
@@ -31,6 +32,8 @@ pub(super) struct Checker<'a> {
     variables: Vec<(String, Kind)>,
     locate: &'a dyn Fn(u64) -> (usize, usize),
     pub mistakes: Vec<Mistake>,
+    /// Whether the part that is checked is to be formatted.
+    formats: bool,
     /// Why something that does not depend on any object cannot be evaluated.
     pub unfit: Option<String>,
 }
@@ -45,7 +48,7 @@ impl<'a> Checker<'a> {
         let own = Kind::of(&Arc::new(schema.clone()), whole).unwrap_or(Dynamic);
         let old = if optional_old_self { Optional(Box::new(own.clone())) } else { own.clone() };
         let variables = vec![("self".to_owned(), own), ("oldSelf".to_owned(), old)];
-        Self { variables, locate, mistakes: Vec::new(), unfit: None }
+        Self { variables, locate, mistakes: Vec::new(), formats: false, unfit: None }
     }
 
     fn mistake(&mut self, id: u64, message: String) -> Kind {
@@ -72,7 +75,7 @@ impl<'a> Checker<'a> {
             Expr::Ident(name) => self.variable(expression.id, name),
             Expr::Select(select) => self.select(expression, select),
             Expr::Call(call) => self.call(expression.id, call),
-            Expr::List(list) => self.list(list, false),
+            Expr::List(list) => self.list(list),
             Expr::Map(map) => self.map(map),
             Expr::Comprehension(comprehension) => self.comprehension(comprehension),
             Expr::Struct(object) => self.undeclared(expression.id, &object.type_name),
@@ -88,7 +91,10 @@ impl<'a> Checker<'a> {
         if let Some((_, kind)) = self.variables.iter().rev().find(|(known, _)| known == name) {
             return kind.clone();
         }
-        if type_named(name).is_some() { TYPE } else { self.undeclared(id, name) }
+        match type_named(name) {
+            Some(_) => Kind::Type(Box::new(Dynamic)),
+            None => self.undeclared(id, name),
+        }
     }
 
     fn undeclared(&mut self, id: u64, name: &str) -> Kind {
@@ -97,7 +103,7 @@ impl<'a> Checker<'a> {
 
     fn select(&mut self, expression: &Expression, select: &SelectExpr) -> Kind {
         if qualified(expression).is_some_and(|name| type_named(&name).is_some()) {
-            return TYPE;
+            return Kind::Type(Box::new(Dynamic));
         }
         let operand = self.check(&select.operand);
         let found = self.field(expression.id, &operand, &select.field);
@@ -124,15 +130,14 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Items have one type, unless anything goes.
-    fn list(&mut self, list: &ListExpr, anything: bool) -> Kind {
+    fn list(&mut self, list: &ListExpr) -> Kind {
         let mut items: Option<Kind> = None;
         for (index, element) in list.elements.iter().enumerate() {
             let kind = match self.check(element) {
                 Optional(inner) if list.optional_indices.contains(&index) => *inner,
                 kind => kind,
             };
-            items = Some(self.same(items, kind, element.id, anything));
+            items = Some(self.same(items, kind, element.id));
         }
         Kind::list(items.unwrap_or(Dynamic))
     }
@@ -142,22 +147,22 @@ impl<'a> Checker<'a> {
         for entry in &map.entries {
             let EntryExpr::MapEntry(entry) = &entry.expr else { continue };
             let key = self.check(&entry.key);
-            keys = Some(self.same(keys, key, entry.key.id, false));
+            keys = Some(self.same(keys, key, entry.key.id));
             let value = match self.check(&entry.value) {
                 Optional(inner) if entry.optional => *inner,
                 kind => kind,
             };
-            values = Some(self.same(values, value, entry.value.id, false));
+            values = Some(self.same(values, value, entry.value.id));
         }
         Kind::map(keys.unwrap_or(Dynamic), values.unwrap_or(Dynamic))
     }
 
-    /// The type of several parts, of which one more is known now.
-    fn same(&mut self, others: Option<Kind>, kind: Kind, id: u64, anything: bool) -> Kind {
+    /// The type of several parts, of which one more is known now. They have one type, unless they are formatted.
+    fn same(&mut self, others: Option<Kind>, kind: Kind, id: u64) -> Kind {
         match others {
             None => kind,
             Some(others) if others.goes_with(&kind) => others,
-            Some(_) if anything => Dynamic,
+            Some(_) if self.formats => Dynamic,
             Some(others) => {
                 let message = format!("expected type '{}' but found '{}'", others.name(), kind.name());
                 self.mistake(id, message);
@@ -222,11 +227,6 @@ impl<'a> Checker<'a> {
             return self.no_overload(id, name, kinds);
         };
         self.literals(name, arguments);
-        if let [Expression { expr: Expr::Literal(literal), .. }] = arguments
-            && let Some(Err(failure)) = conversions::call(name, &[literal_value(literal)])
-        {
-            self.unfit.get_or_insert(failure.to_string());
-        }
         result
     }
 
@@ -240,8 +240,12 @@ impl<'a> Checker<'a> {
         }
         let mut kinds = vec![self.check(target)];
         match arguments {
-            // What is formatted need not be of one type.
-            [Expression { expr: Expr::List(list), .. }] if name == "format" => kinds.push(self.list(list, true)),
+            [Expression { expr: Expr::List(list), .. }] if name == "format" => {
+                let around = std::mem::replace(&mut self.formats, true);
+                kinds.push(self.list(list));
+                self.format(id, target, list);
+                self.formats = around;
+            }
             _ => kinds.extend(self.all(arguments)),
         }
         if !overloads::exists(name) {
@@ -258,20 +262,41 @@ impl<'a> Checker<'a> {
 
     /// Arguments that stand in the expression are tried at once.
     fn literals(&mut self, function: &str, arguments: &[Expression]) {
-        let Some((argument, Expr::Literal(LiteralValue::String(text)))) =
-            arguments.last().map(|argument| (argument, &argument.expr))
-        else {
-            return;
-        };
-        let text = text.inner();
-        let wrong = match function {
-            "duration" => duration::parse(text).is_none(),
-            "timestamp" => chrono::DateTime::parse_from_rfc3339(text).is_err(),
-            "matches" => pattern::compile(text).is_err(),
-            _ => false,
-        };
-        if wrong {
-            self.mistake(argument.id, format!("invalid {function} argument"));
+        for argument in arguments {
+            let Expr::Literal(literal) = &argument.expr else { continue };
+            let value = literal_value(literal);
+            match (function, &value) {
+                ("duration" | "timestamp", _) if arguments.len() == 1 => {
+                    if let Some(Err(_)) = conversions::call(function, &[value]) {
+                        self.mistake(argument.id, format!("invalid {function} argument"));
+                    }
+                }
+                ("matches", Value::Text(text)) if pattern::compile(text).is_err() => {
+                    self.mistake(argument.id, "invalid matches argument".to_owned());
+                }
+                ("find" | "findAll", Value::Text(text)) => {
+                    self.unfit = self.unfit.take().or(pattern::compile(text).err())
+                }
+                _ if arguments.len() == 1 => {
+                    let tried = conversions::call(function, &[value]).and_then(Result::err);
+                    self.unfit = self.unfit.take().or(tried.map(|failure| failure.to_string()));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A template that stands in the expression is tried on the types of what stands in it, too.
+    fn format(&mut self, id: u64, template: &Expression, list: &ListExpr) {
+        let Expr::Literal(LiteralValue::String(template)) = &template.expr else { return };
+        let (mistakes, known) = (self.mistakes.len(), self.unfit.clone());
+        let kinds = self.all(&list.elements);
+        // They have been checked before.
+        self.mistakes.truncate(mistakes);
+        self.unfit = known;
+        if let Err((place, problem)) = format::check(template.inner(), &kinds) {
+            let id = place.and_then(|place| list.elements.get(place)).map_or(id, |element| element.id);
+            self.mistake(id, problem);
         }
     }
 

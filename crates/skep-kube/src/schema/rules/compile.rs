@@ -33,12 +33,21 @@ pub(crate) enum CompileProblem {
 }
 
 impl CompileProblem {
-    /// In the words of the server, where an expression that is not the rule itself has a name.
-    pub(crate) fn told(&self, name: &str, wrong_type: &str) -> String {
+    /// In the words of the server about a rule.
+    pub(crate) fn of_rule(&self) -> String {
         match self {
-            Self::Mistakes(list) => format!("{name}compilation failed: {list}"),
-            Self::WrongType => wrong_type.to_owned(),
-            Self::Unfit(problem) => format!("{name}program instantiation failed: {problem}"),
+            Self::Mistakes(list) => format!("compilation failed: {list}"),
+            Self::WrongType => "cel expression must evaluate to a bool".to_owned(),
+            Self::Unfit(problem) => format!("program instantiation failed: {problem}"),
+        }
+    }
+
+    /// In the words of the server about the expression of a message.
+    pub(crate) fn of_message(&self) -> String {
+        match self {
+            Self::Mistakes(list) => format!("messageExpression compilation failed: {list}"),
+            Self::WrongType => "messageExpression must evaluate to a string".to_owned(),
+            Self::Unfit(problem) => format!("messageExpression instantiation failed: {problem}"),
         }
     }
 }
@@ -55,7 +64,7 @@ pub(super) fn parse(source: &str) -> Result<Expression, Vec<Mistake>> {
             Parser::new().enable_optional_syntax(true).parse(source).map_err(|errors| mistakes(&errors))?;
         macros::expand(&mut expression).map_err(|(id, message)| {
             let (line, column) = position(source, positions(source).as_deref(), id);
-            vec![Mistake { line, column, message: message.to_owned() }]
+            vec![Mistake { line, column, message }]
         })?;
         let deep = depth(&expression) > MAX_DEPTH;
         if deep { Err(refuse("expression recursion limit exceeded")) } else { Ok(expression) }

@@ -100,7 +100,8 @@ fn uint(value: &Value) -> Outcome {
 fn to_duration(value: &Value) -> Outcome {
     match value {
         Value::Duration(_) => Ok(value.clone()),
-        Value::Int(nanoseconds) => Ok(Value::Duration(*nanoseconds)),
+        // It is declared, and fails whatever the number.
+        Value::Int(_) => Err(Failure::told("type conversion error from 'int' to 'google.protobuf.Duration'")),
         Value::Text(text) => {
             duration::parse(text).map(Value::Duration).ok_or_else(|| unreadable("google.protobuf.Duration"))
         }
@@ -113,9 +114,7 @@ fn timestamp(value: &Value) -> Outcome {
     let time = match value {
         Value::Timestamp(time) => *time,
         Value::Int(seconds) => DateTime::from_timestamp(*seconds, 0).ok_or_else(overflow)?.fixed_offset(),
-        Value::Text(text) => {
-            DateTime::parse_from_rfc3339(text).map_err(|_| unreadable("google.protobuf.Timestamp"))?
-        }
+        Value::Text(text) => DateTime::parse_from_rfc3339(text).map_err(|_| unreadable("google.protobuf.Timestamp"))?,
         _ => return Err(Failure::NoOverload),
     };
     if (1..=9999).contains(&time.to_utc().year()) { Ok(Value::Timestamp(time)) } else { Err(overflow()) }

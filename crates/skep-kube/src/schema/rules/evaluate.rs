@@ -66,7 +66,8 @@ impl<'a, 'p> Evaluation<'a, 'p> {
                 let found = operations::optional_member(optional, field)?;
                 Ok(if test { (!matches!(found, Value::Optional(None))).into() } else { found })
             }
-            _ => Err(Failure::NoOverload),
+            (_, true) => Ok(false.into()),
+            (_, false) => Err(Failure::told(format!("no such key: {field}"))),
         }
     }
 
@@ -92,10 +93,8 @@ impl<'a, 'p> Evaluation<'a, 'p> {
                 Value::Optional(inner) if part.optional => inner.map(|value| *value),
                 value => Some(value),
             };
-            if let Some(value) = value
-                && entries.insert(key.clone(), value).is_some()
-            {
-                return Err(Failure::told(format!("Failed with repeated key: {key}")));
+            if let Some(value) = value {
+                entries.insert(key, value);
             }
         }
         Ok(entries.into())
@@ -130,7 +129,10 @@ impl<'a, 'p> Evaluation<'a, 'p> {
                     }
                 }
             }
-            _ => return Err(Failure::NoOverload),
+            other => {
+                let words = format!("got 'types.{}', expected iterable type", other.go_name());
+                return Err(Failure::Told(words));
+            }
         }
         Ok(())
     }
@@ -167,9 +169,7 @@ impl<'a, 'p> Evaluation<'a, 'p> {
             },
             (operators::LOGICAL_AND, [one, other]) => self.either(one, other, false),
             (operators::LOGICAL_OR, [one, other]) => self.either(one, other, true),
-            (operators::NOT_STRICTLY_FALSE, [one]) => {
-                Ok((!matches!(self.value(one), Ok(Value::Bool(false)))).into())
-            }
+            (operators::NOT_STRICTLY_FALSE, [one]) => Ok((!matches!(self.value(one), Ok(Value::Bool(false)))).into()),
             (name @ (operators::ADD | INSERT), [first, rest @ ..]) if accumulated(first).is_some() => {
                 self.accumulate(name, accumulated(first).unwrap_or_default(), rest)
             }

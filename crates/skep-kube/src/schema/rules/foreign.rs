@@ -7,11 +7,12 @@ use std::sync::Arc;
 use chrono::TimeDelta;
 use kube_cel::KubeCelExt;
 use kube_cel::cel::common::ast::{CallExpr, Expr};
-use kube_cel::cel::objects::{Map, Opaque, OptionalValue};
+use kube_cel::cel::objects::{Map, OptionalValue};
 use kube_cel::cel::parser::Expression;
 use kube_cel::cel::{Context, ExecutionError, Value as Cel};
 
 use super::value::{Failure, Outcome, Value};
+use super::words;
 
 thread_local! {
     // A context cannot be shared between threads, and costs too much to make for each call.
@@ -35,23 +36,11 @@ pub(super) fn call(name: &str, on: bool, arguments: &[Value]) -> Outcome {
         // Some functions panic at what does not fit; a rule that makes them do so has failed, not the server.
         let resolved = catch_unwind(AssertUnwindSafe(|| Cel::resolve(&call, &scope)));
         match resolved {
-            // kube-cel has no optional value here.
-            Ok(outcome) if name == "format.named" => {
-                Ok(Value::Optional(outcome.ok().map(|value| own(&value)).transpose()?.map(Box::new)))
-            }
             Ok(Ok(value)) => own(&value),
-            Ok(Err(error)) => Err(words(name, arguments, &error)),
+            Ok(Err(error)) => Err(told(name, arguments, &error)),
             Err(_) => Err(Failure::told("integer overflow")),
         }
     })
-}
-
-/// The type of a value that only kube-cel knows.
-pub(super) fn type_name(opaque: &dyn Opaque) -> &str {
-    match opaque.runtime_type_name() {
-        "kubernetes.Format" => "kubernetes.NamedFormat",
-        name => name,
-    }
 }
 
 fn ident(name: &str) -> Expression {
@@ -109,19 +98,12 @@ fn own(value: &Cel) -> Outcome {
     })
 }
 
-/// What the server says where kube-cel has other words.
-fn words(name: &str, arguments: &[Value], error: &ExecutionError) -> Failure {
+/// What the server says, as far as that is known.
+fn told(name: &str, arguments: &[Value], error: &ExecutionError) -> Failure {
     let ExecutionError::FunctionError { message, .. } = error else { return Failure::NoOverload };
     let text = match arguments.first() {
         Some(Value::Text(text)) => text.as_str(),
         _ => "",
     };
-    let quoted = crate::go_text::quoted(text);
-    Failure::Told(match name {
-        "ip" => format!("IP Address {quoted} parse error during conversion from string: ParseAddr({quoted}): unable to parse IP"),
-        "quantity" => {
-            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'".to_owned()
-        }
-        _ => message.clone(),
-    })
+    Failure::Told(words::of(name, text).unwrap_or_else(|| message.clone()))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::{Schema, Type};
+use super::super::{self as schemas, Schema};
 
 /// The type of an expression.
 #[derive(Debug, Clone)]
@@ -16,6 +16,8 @@ pub(super) enum Kind {
     /// With the types of its keys and of its values.
     Map(Box<Kind>, Box<Kind>),
     Optional(Box<Kind>),
+    /// A type of values, which is a value itself.
+    Type(Box<Kind>),
     /// An object with the members of a schema. The flag says that it is a whole one, with a version, kind and name.
     Object(Arc<Schema>, bool),
     /// The `metadata` of a whole object.
@@ -29,9 +31,8 @@ use Kind::{Dynamic, List, Map, Metadata, Named, Null, Object, Optional, Paramete
 pub(super) const BOOL: Kind = Named("bool");
 pub(super) const INT: Kind = Named("int");
 pub(super) const STRING: Kind = Named("string");
-pub(super) const TYPE: Kind = Named("type");
-pub(super) const DURATION: &str = "google.protobuf.Duration";
-pub(super) const TIMESTAMP: &str = "google.protobuf.Timestamp";
+pub(super) const DURATION: &str = "duration";
+pub(super) const TIMESTAMP: &str = "timestamp";
 
 impl Kind {
     pub(super) fn list(items: Self) -> Self {
@@ -52,17 +53,17 @@ impl Kind {
             return Some(Dynamic);
         }
         Some(match schema.type_? {
-            Type::Boolean => BOOL,
-            Type::Integer => INT,
-            Type::Number => Named("double"),
-            Type::String => match schema.format.as_deref() {
+            schemas::Type::Boolean => BOOL,
+            schemas::Type::Integer => INT,
+            schemas::Type::Number => Named("double"),
+            schemas::Type::String => match schema.format.as_deref() {
                 Some("byte") => Named("bytes"),
                 Some("duration") => Named(DURATION),
                 Some("date" | "date-time" | "datetime") => Named(TIMESTAMP),
                 _ => STRING,
             },
-            Type::Array => Self::list(Self::of(schema.items.as_ref()?, false)?),
-            Type::Object => match &schema.additional_properties {
+            schemas::Type::Array => Self::list(Self::of(schema.items.as_ref()?, false)?),
+            schemas::Type::Object => match &schema.additional_properties {
                 Some(entries) => Self::map(STRING, Self::of(entries, false)?),
                 None => Object(schema.clone(), whole || schema.embedded_resource),
             },
@@ -77,6 +78,7 @@ impl Kind {
             List(items) => format!("list({})", items.name()),
             Map(keys, values) => format!("map({}, {})", keys.name(), values.name()),
             Optional(inner) => format!("optional_type({})", inner.name()),
+            Self::Type(inner) => format!("type({})", inner.name()),
             Object(..) | Metadata => "object".to_owned(),
             Parameter(letter) => letter.to_string(),
         }
@@ -109,9 +111,10 @@ impl Kind {
             | (_, Dynamic)
             | (Null, Null | Object(..) | Metadata | Optional(_))
             | (Object(..) | Metadata | Optional(_), Null)
-            | (Metadata, Metadata) => true,
+            | (Metadata, Metadata)
+            | (Self::Type(_), Self::Type(_)) => true,
             (Named(one), Named(other)) => one == other,
-            (Null, Named(name)) | (Named(name), Null) => name.contains('.'),
+            (Null, Named(name)) | (Named(name), Null) => matches!(*name, DURATION | TIMESTAMP) || name.contains('.'),
             (List(one), List(other)) | (Optional(one), Optional(other)) => one.goes_with(other),
             (Map(one_keys, one), Map(other_keys, other)) => one_keys.goes_with(other_keys) && one.goes_with(other),
             (Object(one, _), Object(other, _)) => Arc::ptr_eq(one, other) || one == other,

@@ -32,8 +32,9 @@ impl List {
         Self { items, order: Order::Place }
     }
 
+    /// The item that is asked for says what counts.
     pub(super) fn contains(&self, item: &Value) -> bool {
-        self.items.iter().any(|known| known.equals(item))
+        self.items.iter().any(|known| item.equals(known))
     }
 
     /// The list on the left says what counts.

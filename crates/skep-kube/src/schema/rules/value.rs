@@ -28,7 +28,7 @@ pub(super) enum Value {
     Optional(Option<Box<Value>>),
     /// A type, by its name.
     Type(&'static str),
-    /// What only functions of kube-cel know: addresses, quantities, versions and others.
+    /// What only some functions know: addresses, quantities, versions, formats and others.
     Foreign(Arc<dyn Opaque>),
 }
 
@@ -146,6 +146,22 @@ impl Value {
         }
     }
 
+    /// What the server, a Go program, calls the type.
+    pub(super) fn go_name(&self) -> &'static str {
+        match self {
+            Self::Null => "Null",
+            Self::Bool(_) => "Bool",
+            Self::Int(_) => "Int",
+            Self::Uint(_) => "Uint",
+            Self::Double(_) => "Double",
+            Self::Text(_) => "String",
+            Self::Bytes(_) => "Bytes",
+            Self::Duration(_) => "Duration",
+            Self::Timestamp(_) => "Timestamp",
+            _ => "Val",
+        }
+    }
+
     /// About how many steps looking at all of a value takes.
     pub(super) fn weight(&self) -> u64 {
         let size = match self {
@@ -161,9 +177,12 @@ impl Value {
     /// Whether it is what a value of its type is without being given.
     pub(super) fn is_zero(&self) -> bool {
         match self {
-            Self::Null | Self::Bool(false) | Self::Int(0) | Self::Uint(0) | Self::Duration(0) | Self::Optional(None) => {
-                true
-            }
+            Self::Null
+            | Self::Bool(false)
+            | Self::Int(0)
+            | Self::Uint(0)
+            | Self::Duration(0)
+            | Self::Optional(None) => true,
             Self::Double(number) => *number == 0.0,
             Self::Text(text) => text.is_empty(),
             Self::Bytes(bytes) => bytes.is_empty(),

@@ -74,7 +74,8 @@ fn order(schema: &Schema) -> Order {
     match &schema.list_type {
         ListType::Atomic => Order::Place,
         ListType::Set => Order::Set,
-        ListType::Map(keys) => Order::Keys(keys.iter().map(|name| escape(name)).collect()),
+        // By the names that they have in the schema, as on the server: a key whose name is escaped tells nothing apart.
+        ListType::Map(keys) => Order::Keys(keys.iter().cloned().collect()),
     }
 }
 

@@ -93,7 +93,7 @@ fn check_rule(rule: &Value, schema: &Schema, root: bool, lost: Option<&str>, at:
         FieldError::new(field(name), Problem::InvalidHidden, format!("{}: {words}", shown::rule(rule)))
     };
     if let Some(problem) = compile_problem(source, schema, whole, optional, "bool") {
-        errors.push(refuse("rule", problem.told("", "cel expression must evaluate to a bool")));
+        errors.push(refuse("rule", problem.of_rule()));
     } else {
         let uses_old_self = uses_old_self(source);
         if let Some(place) = lost.filter(|_| uses_old_self) {
@@ -109,8 +109,7 @@ fn check_rule(rule: &Value, schema: &Schema, root: bool, lost: Option<&str>, at:
     if !message.trim().is_empty()
         && let Some(problem) = compile_problem(message, schema, whole, optional, "string")
     {
-        let told = problem.told("messageExpression ", "messageExpression must evaluate to a string");
-        errors.push(refuse("messageExpression", told));
+        errors.push(refuse("messageExpression", problem.of_message()));
     }
 }
 

@@ -16,7 +16,7 @@ use super::expected::Expected;
 use super::patch::{APPLY, media_type};
 use super::update::{check_uid, revision};
 use super::{Attempts, body, configuration};
-use crate::apply::ApplyError;
+use crate::apply::{ApplyError, BEFORE_FIRST_APPLY};
 use crate::decode::UnusualNumbers;
 use crate::patch::{self as patches, PatchError, PatchKind};
 use crate::schema::Scale;
@@ -78,8 +78,9 @@ async fn apply(state: &State, exchange: &mut Exchange) -> Result<Response<Body>,
         let record = read::find(state, exchange)?;
         let old = read::load(exchange, &record)?;
         let refuse = |error: ApplyError| error.seen_as(API_VERSION).into();
-        let mut new = configuration::merge(exchange, Some(&old), &configuration, &manager, SUBRESOURCE, refuse)?;
         let path = paths(exchange)?.spec_replicas_path;
+        let owned = with_owner(&old, &exchange.api_version(), &path);
+        let mut new = configuration::merge(exchange, Some(&owned), &configuration, &manager, SUBRESOURCE, refuse)?;
         settle_owners(&mut new, &manager, &path);
         if at_simple_path(&new, &path).is_none() {
             set_at(&mut new, &path, json!(0));
@@ -94,14 +95,37 @@ async fn apply(state: &State, exchange: &mut Exchange) -> Result<Response<Body>,
     }
 }
 
-/// Whoever applies a scale owns its number alone, and is not dated.
+/// An object whose number of replicas has an owner: where nobody owns it, it is that of whoever came before.
+fn with_owner(object: &Value, api_version: &str, path: &str) -> Value {
+    let mut owned = object.clone();
+    let fields = fields(path);
+    let pointer: String = fields.iter().map(|name| format!("/{name}")).collect();
+    let Some(entries) = owned["metadata"]["managedFields"].as_array_mut() else { return owned };
+    let is_owned = entries.iter().any(|entry| entry["fieldsV1"].pointer(&pointer).is_some());
+    if !is_owned && at_simple_path(object, path).is_some() {
+        let set = fields.iter().rev().fold(json!({}), |below, name| json!({ name: below }));
+        entries.push(json!({
+            "manager": BEFORE_FIRST_APPLY, "operation": "Update", "apiVersion": api_version, "fieldsType": "FieldsV1",
+            "fieldsV1": set, "subresource": SUBRESOURCE,
+        }));
+    }
+    owned
+}
+
+/// A path as sets of fields write it.
+fn fields(path: &str) -> Vec<String> {
+    path.trim_start_matches('.').split('.').map(|name| format!("f:{name}")).collect()
+}
+
+/// Whoever applies a scale owns its number alone, or with whoever came before, and is not dated.
 fn settle_owners(object: &mut Value, manager: &str, path: &str) {
-    let path: Vec<String> = path.trim_start_matches('.').split('.').map(|name| format!("f:{name}")).collect();
+    let path = fields(path);
     let Some(entries) = object["metadata"]["managedFields"].as_array_mut() else { return };
     entries.retain_mut(|entry| {
-        let is_its_own =
-            entry["manager"] == manager && entry["operation"] == "Apply" && entry["subresource"] == SUBRESOURCE;
-        if is_its_own {
+        let is_one = |manager: &str, operation: &str| {
+            entry["manager"] == manager && entry["operation"] == operation && entry["subresource"] == SUBRESOURCE
+        };
+        if is_one(manager, "Apply") || is_one(BEFORE_FIRST_APPLY, "Update") {
             entry.as_object_mut().map(|members| members.remove("time"));
             return true;
         }
