@@ -72,7 +72,9 @@ fn range(of: &mut Translation<'_>, class: &str) -> Result<(), String> {
     if high < low {
         return Err(format!("invalid character class range: `{}`", &here[..here.len() - of.rest.len()]));
     }
-    of.text.push_str(&format!("{}-{}", exactly(low), exactly(high)));
+    of.text.push_str(&exactly(low));
+    of.text.push('-');
+    of.text.push_str(&exactly(high));
     Ok(())
 }
 

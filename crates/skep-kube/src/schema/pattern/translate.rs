@@ -72,7 +72,7 @@ impl<'a> Translation<'a> {
             }
             repeatable = character != '|';
         }
-        if !self.groups.is_empty() { Err(format!("missing closing ): `{pattern}`")) } else { Ok(()) }
+        if self.groups.is_empty() { Ok(()) } else { Err(format!("missing closing ): `{pattern}`")) }
     }
 
     /// An operator that repeats what stands before it, which must not be such an operator; a `?` belongs to it.
@@ -150,13 +150,11 @@ impl<'a> Translation<'a> {
                 self.text.push_str(&regex::escape(literal));
                 self.rest = self.rest[literal.len()..].strip_prefix(r"\E").unwrap_or_default();
             }
-            _ => match class::group(self, here)? {
-                Some(group) => self.text.push_str(&format!("[{group}]")),
-                None => {
-                    let character = class::escaped(self, here)?;
-                    self.text.push_str(&class::exactly(character));
-                }
-            },
+            _ => {
+                let group = class::group(self, here)?.map(|group| format!("[{group}]"));
+                let text = group.map_or_else(|| class::escaped(self, here).map(class::exactly), Ok)?;
+                self.text.push_str(&text);
+            }
         }
         Ok(())
     }

@@ -67,16 +67,13 @@ impl Budget {
 impl Purse {
     /// Takes a cost from what the rule has left.
     pub(super) fn spend(&mut self, cost: u64) -> Result<(), Failure> {
-        match self.cost.checked_sub(cost).filter(|_| !self.is_overdrawn && Instant::now() <= self.until) {
-            Some(left) => {
-                self.cost = left;
-                Ok(())
-            }
-            None => {
-                self.is_overdrawn = true;
-                Err(Failure::told("actual cost limit exceeded"))
-            }
-        }
+        let in_time = !self.is_overdrawn && Instant::now() <= self.until;
+        let Some(left) = self.cost.checked_sub(cost).filter(|_| in_time) else {
+            self.is_overdrawn = true;
+            return Err(Failure::told("actual cost limit exceeded"));
+        };
+        self.cost = left;
+        Ok(())
     }
 }
 

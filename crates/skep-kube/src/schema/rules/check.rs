@@ -16,9 +16,10 @@ use super::functions::{qualified, type_named};
 use super::kind::Kind::{self, Dynamic, List, Map, Metadata, Named, Null, Object, Optional};
 use super::kind::{BOOL, INT, STRING};
 use super::macros::INSERT;
+use super::operands::{self, Known};
 use super::value::Value;
 use super::values::escape;
-use super::{conversions, format, operands, overloads};
+use super::{conversions, format, overloads};
 
 /// A mistake and where it is, both from one on.
 #[derive(Debug, PartialEq)]
@@ -275,7 +276,7 @@ impl<'a> Checker<'a> {
                     self.mistake(argument.id, "invalid matches argument".to_owned());
                 }
                 ("find" | "findAll", Value::Text(text)) => {
-                    self.unfit = self.unfit.take().or(pattern::compile(text).err())
+                    self.unfit = self.unfit.take().or(pattern::compile(text).err());
                 }
                 _ if arguments.len() == 1 => {
                     let tried = conversions::call(function, &[value]).and_then(Result::err);
@@ -311,9 +312,10 @@ impl<'a> Checker<'a> {
             (operators::OPT_SELECT, [operand, _]) => Some(self.optional_field(id, operand, call)),
             (INSERT, [_, entries]) => Some(entries.clone()),
             (INSERT, [_, key, value]) => Some(Kind::map(key.clone(), value.clone())),
-            _ => match operands::result(name, kinds)? {
-                Some(kind) => Some(kind),
-                None => Some(self.no_overload(id, name, kinds)),
+            _ => match operands::known(name, kinds) {
+                Known::Result(kind) => Some(kind),
+                Known::Unfit => Some(self.no_overload(id, name, kinds)),
+                Known::Nothing => None,
             },
         }
     }

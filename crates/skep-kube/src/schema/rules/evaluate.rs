@@ -173,14 +173,14 @@ impl<'a, 'p> Evaluation<'a, 'p> {
             (name @ (operators::ADD | INSERT), [first, rest @ ..]) if accumulated(first).is_some() => {
                 self.accumulate(name, accumulated(first).unwrap_or_default(), rest)
             }
-            (name, arguments) => match call.target.as_deref() {
-                Some(target) => self.member_call(name, target, arguments),
-                None => {
-                    let arguments = self.all(arguments)?;
-                    operations::apply(name, &arguments, self.purse)
-                        .unwrap_or_else(|| functions::call(name, false, &arguments, self.purse))
+            (name, arguments) => {
+                if let Some(target) = call.target.as_deref() {
+                    return self.member_call(name, target, arguments);
                 }
-            },
+                let arguments = self.all(arguments)?;
+                operations::apply(name, &arguments, self.purse)
+                    .unwrap_or_else(|| functions::call(name, false, &arguments, self.purse))
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use kube_cel::cel::parser::Expression;
 
 use super::budget::Purse;
 use super::value::{Failure, Outcome, Value};
-use super::{conversions, foreign, formats, lists, overloads, texts, times};
+use super::{conversions, foreign, list_functions, named_formats, overloads, texts, times};
 
 /// The names of types, which are values, too.
 const TYPES: [&str; 14] = [
@@ -51,9 +51,9 @@ pub(super) fn call(name: &str, on: bool, arguments: &[Value], purse: &mut Purse)
     }
     let own = conversions::call(name, arguments)
         .or_else(|| texts::call(name, arguments, purse))
-        .or_else(|| lists::call(name, arguments, purse))
+        .or_else(|| list_functions::call(name, arguments, purse))
         .or_else(|| times::call(name, arguments))
-        .or_else(|| formats::call(name, arguments))
+        .or_else(|| named_formats::call(name, arguments))
         .or_else(|| about_optional(name, arguments));
     own.unwrap_or_else(|| foreign::call(name, on, arguments))
 }
@@ -73,9 +73,8 @@ fn no_overload(name: &str, arguments: &[Value]) -> Failure {
 fn about_optional(name: &str, arguments: &[Value]) -> Option<Outcome> {
     Some(match (name, arguments) {
         ("optional.none", []) => Ok(Value::Optional(None)),
-        ("optional.of", [value]) => Ok(Value::some(value.clone())),
         ("optional.ofNonZeroValue", [value]) if value.is_zero() => Ok(Value::Optional(None)),
-        ("optional.ofNonZeroValue", [value]) => Ok(Value::some(value.clone())),
+        ("optional.of" | "optional.ofNonZeroValue", [value]) => Ok(Value::some(value.clone())),
         ("optional.unwrap" | "unwrapOpt", [Value::List(list)]) => {
             let present = |item: &Value| match item {
                 Value::Optional(inner) => inner.as_deref().cloned(),

@@ -5,9 +5,17 @@ use kube_cel::cel::common::ast::operators;
 use super::kind::Kind::{self, Dynamic, List, Map, Named, Null, Optional};
 use super::kind::{BOOL, DURATION, TIMESTAMP};
 
-/// The type of what an operator makes of its operands: nothing inside when it does not take such, nothing at all when
-/// the name is none of an operator.
-pub(super) fn result(name: &str, kinds: &[Kind]) -> Option<Option<Kind>> {
+/// What is known about an operator and its operands.
+pub(super) enum Known {
+    /// The type of what it makes of them.
+    Result(Kind),
+    /// It does not take such.
+    Unfit,
+    /// The name is none of an operator.
+    Nothing,
+}
+
+pub(super) fn known(name: &str, kinds: &[Kind]) -> Known {
     let fits = match (name, kinds) {
         (operators::NOT_STRICTLY_FALSE, _) => true,
         (operators::LOGICAL_NOT, [one]) => one.may_be("bool"),
@@ -34,9 +42,9 @@ pub(super) fn result(name: &str, kinds: &[Kind]) -> Option<Option<Kind>> {
             let whole = |kind: &Kind| kind.may_be("int") || kind.may_be("uint");
             whole(one) && whole(other) && one.goes_with(other)
         }
-        _ => return None,
+        _ => return Known::Nothing,
     };
-    Some(fits.then(|| outcome(name, kinds)))
+    if fits { Known::Result(outcome(name, kinds)) } else { Known::Unfit }
 }
 
 fn is_indexed(container: &Kind, index: &Kind) -> bool {
@@ -72,7 +80,8 @@ fn subtracts(one: &Kind, other: &Kind) -> bool {
 /// The type of what an operator makes of operands that fit.
 fn outcome(name: &str, kinds: &[Kind]) -> Kind {
     match (name, kinds) {
-        (operators::ADD, [Named(DURATION), Named(TIMESTAMP)] | [Named(TIMESTAMP), Named(DURATION)]) => Named(TIMESTAMP),
+        (operators::ADD, [Named(DURATION), Named(TIMESTAMP)])
+        | (operators::ADD | operators::SUBSTRACT, [Named(TIMESTAMP), Named(DURATION)]) => Named(TIMESTAMP),
         (operators::CONDITIONAL, [_, one, other]) | (operators::ADD, [one, other]) => match (one, other) {
             // The more that is known, the better.
             (List(items), other @ List(_)) if matches!(**items, Dynamic) => other.clone(),
@@ -83,7 +92,6 @@ fn outcome(name: &str, kinds: &[Kind]) -> Kind {
             (one, _) => one.clone(),
         },
         (operators::SUBSTRACT, [Named(TIMESTAMP), Named(TIMESTAMP)]) => Named(DURATION),
-        (operators::SUBSTRACT, [Named(TIMESTAMP), Named(DURATION)]) => Named(TIMESTAMP),
         (operators::SUBSTRACT, [Named(TIMESTAMP) | Dynamic, _]) => Dynamic,
         (
             operators::NEGATE | operators::MULTIPLY | operators::DIVIDE | operators::MODULO | operators::SUBSTRACT,

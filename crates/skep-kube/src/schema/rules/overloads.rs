@@ -75,13 +75,11 @@ fn take(parameter: &Kind, argument: &Kind, letters: &mut Vec<(char, Kind)>) -> b
                 _ => true,
             };
             let known = letters.iter().find(|(known, _)| known == letter).map(|(_, kind)| kind.clone());
-            match known {
-                Some(known) => allowed && known.goes_with(kind),
-                None => {
-                    letters.push((*letter, kind.clone()));
-                    allowed
-                }
+            if let Some(known) = known {
+                return allowed && known.goes_with(kind);
             }
+            letters.push((*letter, kind.clone()));
+            allowed
         }
         (Kind::List(one), Kind::List(other)) | (Kind::Optional(one), Kind::Optional(other)) => {
             take(one, other, letters)

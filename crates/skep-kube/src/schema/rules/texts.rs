@@ -40,7 +40,7 @@ pub(super) fn call(name: &str, arguments: &[Value], purse: &mut Purse) -> Option
             let first = |regex: &Regex| {
                 regex.find(text.as_bytes()).and_then(|found| text.get(found.range())).unwrap_or_default().into()
             };
-            with_pattern(pattern, first).map_err(illegal)
+            with_pattern(pattern, first).map_err(|problem| illegal(&problem))
         }
         ("findAll", [Value::Text(text), Value::Text(pattern)]) => find_all(text, pattern, -1),
         ("findAll", [Value::Text(text), Value::Text(pattern), Value::Int(most)]) => find_all(text, pattern, *most),
@@ -78,7 +78,7 @@ fn with_pattern(pattern: &str, ask: impl FnOnce(&Regex) -> Value) -> Result<Valu
     })
 }
 
-fn illegal(problem: String) -> Failure {
+fn illegal(problem: &str) -> Failure {
     Failure::Told(format!("Illegal regex: {problem}"))
 }
 
@@ -94,7 +94,7 @@ fn find_all(text: &str, pattern: &str, most: i64) -> Outcome {
             .collect::<Vec<Value>>()
             .into()
     };
-    with_pattern(pattern, all).map_err(illegal)
+    with_pattern(pattern, all).map_err(|problem| illegal(&problem))
 }
 
 fn out_of_range(index: i64) -> Failure {

@@ -99,7 +99,7 @@ async fn apply(state: &State, exchange: &mut Exchange) -> Result<Response<Body>,
 fn with_owner(object: &Value, api_version: &str, path: &str) -> Value {
     let mut owned = object.clone();
     let fields = fields(path);
-    let pointer: String = fields.iter().map(|name| format!("/{name}")).collect();
+    let pointer = format!("/{}", fields.join("/"));
     let Some(entries) = owned["metadata"]["managedFields"].as_array_mut() else { return owned };
     let is_owned = entries.iter().any(|entry| entry["fieldsV1"].pointer(&pointer).is_some());
     if !is_owned && at_simple_path(object, path).is_some() {

@@ -18,8 +18,10 @@ pub(super) fn call(name: &str, arguments: &[Value], purse: &mut Purse) -> Option
         ("sum", [Value::List(list)]) => sum(list, purse),
         ("min", [Value::List(list)]) => outermost(list, name, Ordering::Less),
         ("max", [Value::List(list)]) => outermost(list, name, Ordering::Greater),
-        ("indexOf", [Value::List(list), item]) => place(list.items.iter().position(|known| known.equals(item))),
-        ("lastIndexOf", [Value::List(list), item]) => place(list.items.iter().rposition(|known| known.equals(item))),
+        ("indexOf", [Value::List(list), item]) => Ok(place(list.items.iter().position(|known| known.equals(item)))),
+        ("lastIndexOf", [Value::List(list), item]) => {
+            Ok(place(list.items.iter().rposition(|known| known.equals(item))))
+        }
         ("distinct", [Value::List(list)]) => distinct(list, purse),
         ("slice", [Value::List(list), Value::Int(start), Value::Int(end)]) => slice(list, *start, *end),
         ("flatten", [Value::List(list)]) => Ok(flatten(list, 1).into()),
@@ -51,8 +53,8 @@ fn product(one: &List, other: &List) -> u64 {
     count(one.items.len()).saturating_mul(count(other.items.len()))
 }
 
-fn place(place: Option<usize>) -> Outcome {
-    Ok(place.map_or(Value::Int(-1), Value::from))
+fn place(place: Option<usize>) -> Value {
+    place.map_or(Value::Int(-1), Value::from)
 }
 
 fn is_sorted(list: &List) -> Outcome {
