@@ -4,6 +4,7 @@
 //! sees with what should be (pure functions, in files named `plan`, `decide` or after their subject) and writes the
 //! difference. At rest nothing is written.
 
+mod account_tokens;
 mod cluster;
 mod deployment;
 mod discovery;
@@ -49,7 +50,7 @@ pub enum Controller {
     /// The taints that follow the readiness of nodes.
     Node,
     Scheduler,
-    /// The default service account, and the certificate of the API server, in every namespace.
+    /// The default service account, and the certificate of the API server, in every namespace; and Secrets with tokens.
     ServiceAccount,
     /// Volumes for claims.
     Volume,
@@ -121,7 +122,11 @@ impl Controllers {
                 Controller::Node => Box::pin(nodes::Controller::new(cluster).run()),
                 Controller::Scheduler => Box::pin(scheduler::Controller::new(cluster).run()),
                 Controller::ServiceAccount => {
-                    Box::pin(service_accounts::Controller::new(cluster, root_certificate.clone()).run())
+                    let accounts = service_accounts::Controller::new(cluster, root_certificate.clone());
+                    let tokens = account_tokens::Controller::new(cluster, root_certificate.clone());
+                    Box::pin(async {
+                        futures::join!(accounts.run(), tokens.run());
+                    })
                 }
                 Controller::Volume => match storage.clone() {
                     Some(storage) => Box::pin(volumes::Controller::new(cluster, storage).run()),

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::{ControllerRevision, Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::core::v1::{
-    ConfigMap, Endpoints, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, Service, ServiceAccount,
+    ConfigMap, Endpoints, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, Secret, Service,
+    ServiceAccount,
 };
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
@@ -42,7 +43,7 @@ macro_rules! kinds {
 
 kinds! {
     namespaced: ConfigMap, ControllerRevision, Deployment, EndpointSlice, Endpoints, PersistentVolumeClaim, Pod,
-        ReplicaSet, Service, ServiceAccount, StatefulSet;
+        ReplicaSet, Secret, Service, ServiceAccount, StatefulSet;
     cluster: Namespace, Node, PersistentVolume
 }
 

@@ -162,6 +162,7 @@ impl Cluster {
             "service" => ("", "v1", "Service", "services"),
             "event" => ("", "v1", "Event", "events"),
             "configmap" => ("", "v1", "ConfigMap", "configmaps"),
+            "secret" => ("", "v1", "Secret", "secrets"),
             "serviceaccount" => ("", "v1", "ServiceAccount", "serviceaccounts"),
             "endpoints" => ("", "v1", "Endpoints", "endpoints"),
             "pvc" => ("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims"),

@@ -83,3 +83,29 @@ pub(crate) async fn endpoints_follow_readiness(cluster: &Cluster) {
     })
     .await;
 }
+
+pub(crate) async fn pods_count_once_their_node_is_known(cluster: &Cluster) {
+    let (namespace, node) = ("placed", "late");
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
+        "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]}});
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "labels": {"app": "web"}},
+        "spec": {"nodeName": node, "containers": [{"name": "c", "image": "i:1"}]}});
+    cluster.apply(namespace, json!([service, pod])).await;
+    let status = json!({"status": {"phase": "Running", "podIP": "10.9.8.7", "podIPs": [{"ip": "10.9.8.7"}],
+        "conditions": [{"type": "Ready", "status": "True"}]}});
+    let arguments = ["patch", "pod", "-n", namespace, "web", "--subresource=status", "--type=merge", "-p"];
+    cluster.kubectl(&[&arguments[..], &[&status.to_string()]].concat()).await;
+    // Endpoints, which do not ask for nodes, tell that the pod was seen.
+    eventually("the Endpoints have the pod", || async {
+        let endpoints = cluster.get("endpoints", namespace, "web").await.unwrap_or_default();
+        holds(endpoints["subsets"][0]["addresses"][0]["ip"] == "10.9.8.7", endpoints)
+    })
+    .await;
+    shows(cluster, namespace, "web", &[]).await;
+    let file = json!({"apiVersion": "v1", "kind": "Node",
+        "metadata": {"name": node, "labels": {"topology.kubernetes.io/zone": "attic"}}});
+    cluster.apply(namespace, json!([file])).await;
+    let slice = shows(cluster, namespace, "web", &["web true true".to_owned()]).await.remove(0);
+    assert_eq!((&slice["endpoints"][0]["nodeName"], &slice["endpoints"][0]["zone"]), (&json!(node), &json!("attic")));
+    cluster.kubectl(&["delete", "node", node]).await;
+}

@@ -1,5 +1,9 @@
 //! Namespaces: what they get and how they go.
 
+use base64::Engine;
+use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec};
+use kube::Api;
+use kube::api::PostParams;
 use serde_json::json;
 
 use super::cluster::{Cluster, condition, eventually, holds, text};
@@ -62,6 +66,39 @@ pub(crate) async fn every_namespace_gets_an_account_and_a_certificate(cluster: &
     cluster.kubectl(&["delete", "serviceaccount", "-n", "equipped", "default"]).await;
     eventually("the account is back", || async {
         cluster.get("serviceaccount", "equipped", "default").await.ok_or("no account")
+    })
+    .await;
+}
+
+pub(crate) async fn a_secret_for_an_account_gets_a_token_and_goes_with_it(cluster: &Cluster) {
+    let namespace = "tokens";
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot"}});
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token",
+        "metadata": {"name": "robot", "annotations": {"kubernetes.io/service-account.name": "robot"}}});
+    cluster.apply(namespace, json!([account, secret])).await;
+    let filled = eventually("the secret is filled", || async {
+        let found = cluster.get("secret", namespace, "robot").await.unwrap();
+        if found["data"]["token"].is_string() { Ok(found) } else { Err(found) }
+    })
+    .await;
+    let decoded = |name: &str| {
+        let value = base64::engine::general_purpose::STANDARD.decode(text(&filled["data"][name])).unwrap();
+        String::from_utf8(value).unwrap()
+    };
+    assert_eq!((decoded("namespace").as_str(), decoded("ca.crt")), (namespace, cluster.certificate()));
+    let account = cluster.get("serviceaccount", namespace, "robot").await.unwrap();
+    assert_eq!(filled["metadata"]["annotations"]["kubernetes.io/service-account.uid"], account["metadata"]["uid"]);
+
+    let spec = TokenReviewSpec { token: decoded("token"), ..TokenReviewSpec::default() };
+    let review = TokenReview { spec, ..TokenReview::default() };
+    let reviewed = Api::all(cluster.client()).create(&PostParams::default(), &review).await.unwrap();
+    let user = reviewed.status.and_then(|status| status.user).and_then(|user| user.username);
+    assert_eq!(user.as_deref(), Some("system:serviceaccount:tokens:robot"));
+
+    cluster.kubectl(&["delete", "serviceaccount", "-n", namespace, "robot"]).await;
+    eventually("the secret goes with its account", || async {
+        let found = cluster.get("secret", namespace, "robot").await;
+        holds(found.is_none(), found.map(|found| found["metadata"].clone()))
     })
     .await;
 }

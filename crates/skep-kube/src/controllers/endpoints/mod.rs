@@ -6,7 +6,7 @@ mod slices;
 
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{Endpoints, Pod, Service};
+use k8s_openapi::api::core::v1::{Endpoints, Node, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::jiff::Timestamp;
@@ -28,6 +28,7 @@ const HEADLESS: &str = "service.kubernetes.io/headless";
 pub(super) struct Controller {
     services: Objects<Service>,
     pods: Objects<Pod>,
+    nodes: Objects<Node>,
     slices: Objects<EndpointSlice>,
     endpoints: Objects<Endpoints>,
     queue: Arc<Queue<Key>>,
@@ -37,6 +38,7 @@ impl Controller {
     pub(super) fn new(cluster: &mut Cluster) -> Self {
         let services = cluster.objects::<Service>();
         let pods = cluster.objects::<Pod>();
+        let nodes = cluster.objects::<Node>();
         let slices = cluster.objects::<EndpointSlice>();
         let endpoints = cluster.objects::<Endpoints>();
         let queue = Arc::new(Queue::default());
@@ -50,6 +52,22 @@ impl Controller {
                 }
             }
         });
+        // Pods count once their node is known.
+        let (wake, candidates, placed) = (queue.clone(), services.clone(), pods.clone());
+        nodes.cache().on_transition(move |change| {
+            let labels = |node: Option<&Node>| node.map(|node| node.labels().clone());
+            let Some(name) = change.now.or(change.before).map(ResourceExt::name_any) else { return };
+            if labels(change.before) == labels(change.after()) {
+                return;
+            }
+            for pod in placed.cache().all().into_iter().filter(|pod| pods::node_name(pod) == Some(&name)) {
+                for service in candidates.in_namespace(&pod.namespace().unwrap_or_default()) {
+                    if addresses::selects(&service, &pod) {
+                        wake.add(Key::of(service.as_ref()));
+                    }
+                }
+            }
+        });
         // What somebody else changes or deletes is put right.
         let wake = queue.clone();
         slices.cache().on_change(move |slice| {
@@ -59,12 +77,13 @@ impl Controller {
         });
         let wake = queue.clone();
         endpoints.cache().on_change(move |endpoints| wake.add(Key::of(endpoints)));
-        Self { services, pods, slices, endpoints, queue }
+        Self { services, pods, nodes, slices, endpoints, queue }
     }
 
     pub(super) async fn run(self) {
         self.services.cache().complete().await;
         self.pods.cache().complete().await;
+        self.nodes.cache().complete().await;
         self.slices.cache().complete().await;
         self.endpoints.cache().complete().await;
         work(SOURCE, &self.queue, CONCURRENCY, &(), |key| self.reconcile(key)).await;
@@ -106,7 +125,7 @@ impl Controller {
             of_service && live && labels.get(MANAGED_BY).map(String::as_str) == Some(MANAGER)
         });
         let trigger = trigger_time(service, pods);
-        let plan = slices::plan(service, pods, &existing);
+        let plan = slices::plan(service, pods, |node| self.nodes.get(&Key::new("", node)), &existing);
         for mut slice in plan.create {
             set_trigger(&mut slice.metadata, trigger);
             self.slices.create(&slice).await?;

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{Pod, Service};
+use k8s_openapi::api::core::v1::{Node, Pod, Service};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointConditions, EndpointPort, EndpointSlice};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::ResourceExt;
 
 use super::super::ownership::controller_reference;
 use super::super::pods;
@@ -15,6 +16,8 @@ use super::{HEADLESS, TRIGGER_TIME};
 pub(super) const SERVICE_NAME: &str = "kubernetes.io/service-name";
 pub(super) const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 pub(super) const MANAGER: &str = "endpointslice-controller.k8s.io";
+/// The label by which a node tells its zone.
+const ZONE: &str = "topology.kubernetes.io/zone";
 /// Endpoints of one slice.
 const CAPACITY: usize = 100;
 
@@ -28,11 +31,18 @@ pub(super) struct Plan {
 /// Endpoints by address family and by the ports they have in common; a slice holds one such group only.
 type Groups = BTreeMap<(String, Vec<Port>), Vec<Endpoint>>;
 
-pub(super) fn plan(service: &Service, pods: &[Arc<Pod>], existing: &[Arc<EndpointSlice>]) -> Plan {
+/// What to write for these pods. Those whose node is not known are left out until it is.
+pub(super) fn plan(
+    service: &Service,
+    pods: &[Arc<Pod>],
+    node: impl Fn(&str) -> Option<Arc<Node>>,
+    existing: &[Arc<EndpointSlice>],
+) -> Plan {
     let mut groups = Groups::new();
     for family in families(service) {
         for pod in pods {
-            if let Some(endpoint) = endpoint(service, pod, &family) {
+            let Some(node) = pods::node_name(pod).and_then(&node) else { continue };
+            if let Some(endpoint) = endpoint(service, pod, &node, &family) {
                 groups.entry((family.clone(), addresses::ports(service, pod))).or_default().push(endpoint);
             }
         }
@@ -129,7 +139,7 @@ fn families(service: &Service) -> Vec<String> {
     if families.is_empty() { vec!["IPv4".to_owned()] } else { families }
 }
 
-fn endpoint(service: &Service, pod: &Pod, family: &str) -> Option<Endpoint> {
+fn endpoint(service: &Service, pod: &Pod, node: &Node, family: &str) -> Option<Endpoint> {
     let address = addresses::address(pod, family)?;
     let (ready, terminating) = (pods::is_ready(pod), pods::is_terminating(pod));
     let published = addresses::publishes_unready(service);
@@ -141,7 +151,8 @@ fn endpoint(service: &Service, pod: &Pod, family: &str) -> Option<Endpoint> {
             terminating: Some(terminating),
         }),
         hostname: addresses::hostname(service, pod),
-        node_name: pod.spec.as_ref().and_then(|spec| spec.node_name.clone()),
+        node_name: node.metadata.name.clone(),
+        zone: node.labels().get(ZONE).cloned(),
         target_ref: Some(addresses::reference(pod)),
         ..Endpoint::default()
     })

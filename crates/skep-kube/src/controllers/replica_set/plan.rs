@@ -56,15 +56,11 @@ fn crowd(replica_set: &ReplicaSet, neighbours: &[Arc<Pod>]) -> HashMap<String, u
     for pod in neighbours.iter().filter(|pod| pods::is_active(pod)) {
         let related = controller_of(&pod.metadata)
             .is_some_and(|owner| owner.kind == "ReplicaSet" && owner.name.starts_with(&family));
-        if let (true, Some(node)) = (related, node_of(pod)) {
+        if let (true, Some(node)) = (related, pods::node_name(pod)) {
             *crowd.entry(node.to_owned()).or_default() += 1;
         }
     }
     crowd
-}
-
-fn node_of(pod: &Pod) -> Option<&str> {
-    pod.spec.as_ref()?.node_name.as_deref().filter(|name| !name.is_empty())
 }
 
 /// Sorts the pod that is missed least first.
@@ -79,10 +75,10 @@ fn expendability(pod: &Pod, crowd: &HashMap<String, usize>) -> Expendability {
     };
     let annotations = pod.metadata.annotations.as_ref();
     let cost = annotations.and_then(|annotations| annotations.get(DELETION_COST)?.parse().ok()).unwrap_or(0);
-    let neighbours = node_of(pod).and_then(|node| crowd.get(node).copied()).unwrap_or(0);
+    let neighbours = pods::node_name(pod).and_then(|node| crowd.get(node).copied()).unwrap_or(0);
     let created = pod.metadata.creation_timestamp.as_ref().map(|time| Reverse(time.0));
     (
-        node_of(pod).is_some(),
+        pods::node_name(pod).is_some(),
         phase,
         pods::is_ready(pod),
         cost,

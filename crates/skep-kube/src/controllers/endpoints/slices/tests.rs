@@ -26,6 +26,15 @@ fn pod(number: usize, overlay: Value) -> Arc<Pod> {
     Arc::new(serde_json::from_value(value).unwrap())
 }
 
+/// All nodes are in zone `a`, and `gone` is none of them.
+fn plan(service: &Service, pods: &[Arc<Pod>], existing: &[Arc<EndpointSlice>]) -> Plan {
+    let node = |name: &str| {
+        let node = json!({"metadata": {"name": name, "labels": {ZONE: "a"}}});
+        (name != "gone").then(|| Arc::new(serde_json::from_value(node).unwrap()))
+    };
+    super::plan(service, pods, node, existing)
+}
+
 fn pods(count: usize) -> Vec<Arc<Pod>> {
     (0..count).map(|number| pod(number, json!({}))).collect()
 }
@@ -65,6 +74,7 @@ fn conditions_follow_the_pod() {
         (published, leaving, Some([true, true, true])),
         (json!({}), json!({"status": {"phase": "Succeeded"}}), None),
         (json!({}), json!({"status": {"podIP": null}}), None),
+        (json!({}), json!({"spec": {"nodeName": "gone"}}), None),
     ];
     for (of_service, of_pod, expected) in table {
         let plan = plan(&service(of_service.clone()), &[pod(1, of_pod.clone())], &[]);
@@ -88,6 +98,7 @@ fn a_new_slice_is_labelled_and_owned() {
         slice["endpoints"][0]["targetRef"],
         json!({"kind": "Pod", "namespace": "n", "name": "web-0", "uid": "p0"})
     );
+    assert_eq!((&slice["endpoints"][0]["nodeName"], &slice["endpoints"][0]["zone"]), (&json!("n1"), &json!("a")));
 }
 
 #[test]
