@@ -105,6 +105,7 @@ fn rules(kind: &Builtin, object: &Value) -> Vec<FieldError> {
         "PodDisruptionBudget" => workload::disruption_budget(&root),
         "HorizontalPodAutoscaler" => workload::autoscaler(&root),
         "Ingress" => network::ingress(&root),
+        "IngressClass" => network::ingress_class(&root.deep("spec.controller")),
         _ => Vec::new(),
     }
 }

@@ -10,6 +10,24 @@ use crate::names::{
 };
 use crate::status::FieldError;
 
+/// As many endpoints as one slice can have.
+const MOST_ENDPOINTS: usize = 1000;
+
+/// Who looks after the Ingresses of a class: a domain and a path.
+pub(super) fn ingress_class(controller: &At<'_>) -> Vec<FieldError> {
+    let text = controller.own_text();
+    if text.is_empty() {
+        return vec![controller.required("")];
+    }
+    match text.split_once('/') {
+        Some((domain, path)) if !domain.is_empty() && !path.is_empty() => {
+            let complaints = dns1123_subdomain(domain).into_iter();
+            complaints.map(|complaint| controller.invalid_as(domain, &complaint)).collect()
+        }
+        _ => vec![controller.invalid("must be a domain-prefixed path (such as \"acme.io/foo\")")],
+    }
+}
+
 pub(super) fn endpoint_slice(root: &At<'_>) -> Vec<FieldError> {
     let kind = root.member("addressType");
     match kind.own_text() {
@@ -29,7 +47,17 @@ pub(super) fn endpoint_slice(root: &At<'_>) -> Vec<FieldError> {
         }
         errors.extend(one_of(&port.member("protocol"), &["SCTP", "TCP", "UDP"]));
     }
-    for endpoint in root.items("endpoints") {
+    let endpoints = root.items("endpoints");
+    if endpoints.len() > MOST_ENDPOINTS {
+        return vec![FieldError::too_many("endpoints", endpoints.len(), MOST_ENDPOINTS)];
+    }
+    for endpoint in endpoints {
+        for (name, form) in [("nodeName", dns1123_subdomain as fn(&str) -> Vec<String>), ("hostname", dns1123_label)] {
+            let place = endpoint.member(name);
+            if place.is_set() {
+                errors.extend(place.each(form(place.own_text())));
+            }
+        }
         let addresses = endpoint.items("addresses");
         if addresses.is_empty() {
             errors.push(endpoint.member("addresses").required("must contain at least 1 address"));
@@ -98,7 +126,12 @@ pub(super) fn network_policy(root: &At<'_>) -> Vec<FieldError> {
             }
         }
     }
-    for kind in spec.items("policyTypes") {
+    let kinds = spec.items("policyTypes");
+    if kinds.len() > 2 {
+        errors.push(spec.member("policyTypes").invalid("may not specify more than two policyTypes"));
+        return errors;
+    }
+    for kind in kinds {
         errors.extend(one_of(&kind, &["Ingress", "Egress"]));
     }
     errors

@@ -238,6 +238,8 @@ fn tolerate(toleration: &At<'_>) -> Vec<FieldError> {
                 );
             }
         }
+        // Known, but for a feature that is off.
+        "Lt" | "Gt" => errors.push(operator.unsupported(&["Equal", "Exists", "Lt", "Gt"])),
         _ => errors.push(operator.unsupported(&["Equal", "Exists"])),
     }
     if !matches!(effect.own_text(), "" | "NoSchedule" | "PreferNoSchedule" | "NoExecute") {

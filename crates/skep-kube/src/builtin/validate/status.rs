@@ -36,8 +36,17 @@ pub(super) fn status(kind: &str, new: &Value, old: &Value) -> Vec<FieldError> {
             errors
         }
         "Pod" => pod(&status, before),
+        "Service" => balancer(&status, new).into_iter().collect(),
         _ => Vec::new(),
     }
+}
+
+/// Only a Service that asks for a load balancer has one.
+fn balancer(status: &At<'_>, service: &Value) -> Option<FieldError> {
+    let ingress = status.deep("loadBalancer.ingress");
+    let has_some = ingress.value.as_array().is_some_and(|items| !items.is_empty());
+    let refused = has_some && service["spec"]["type"] != "LoadBalancer";
+    refused.then(|| ingress.forbidden("may only be used when `spec.type` is 'LoadBalancer'"))
 }
 
 /// Numbers that count something.

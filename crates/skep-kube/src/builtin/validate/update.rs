@@ -22,7 +22,31 @@ pub fn validate_update(kind: &Builtin, new: &Value, old: &Value) -> Vec<FieldErr
     if looks.at_changes {
         errors.extend(validate_metadata_update(new, old, finalizers(kind)));
     }
+    let (changes, whole) = (changes(kind, new, old), whole(kind, new, old, looks.at_everything));
+    let (first, second) = if LOOKED_AT_FIRST.contains(&kind.kind) { (whole, changes) } else { (changes, whole) };
+    errors.extend(first);
+    errors.extend(second);
+    errors
+}
+
+/// Kinds that are looked at as a whole before it is asked what has changed. Others are asked that first.
+const LOOKED_AT_FIRST: [&str; 6] =
+    ["Deployment", "PersistentVolume", "PersistentVolumeClaim", "Pod", "ReplicaSet", "StatefulSet"];
+
+/// What holds for any object of a kind.
+fn whole(kind: &Builtin, new: &Value, old: &Value, looks: usize) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for _ in 0..looks {
+        errors.extend(validate_metadata(new, name_rule(kind), finalizers(kind)));
+    }
+    errors.extend(rules(kind, new).into_iter().filter(|error| !is_old(kind, error, new, old)));
+    errors
+}
+
+/// What has changed and may not.
+fn changes(kind: &Builtin, new: &Value, old: &Value) -> Vec<FieldError> {
     let root = At::root(new);
+    let mut errors = Vec::new();
     match kind.kind {
         "ConfigMap" => errors.extend(frozen(&root, old, &["data", "binaryData"])),
         "Secret" => {
@@ -51,10 +75,6 @@ pub fn validate_update(kind: &Builtin, new: &Value, old: &Value) -> Vec<FieldErr
         "Node" => errors.extend(node(&root, old)),
         _ => {}
     }
-    for _ in 0..looks.at_everything {
-        errors.extend(validate_metadata(new, name_rule(kind), finalizers(kind)));
-    }
-    errors.extend(rules(kind, new).into_iter().filter(|error| !is_old(kind, error, new, old)));
     errors
 }
 
@@ -208,7 +228,8 @@ fn pod(root: &At<'_>, old: &Value) -> Vec<FieldError> {
     }
     errors.extend(deadline(&spec, before));
     errors.extend(tolerations(&spec, before));
-    for name in ["activeDeadlineSeconds", "tolerations"] {
+    errors.extend(gates(&spec, before));
+    for name in ["activeDeadlineSeconds", "schedulingGates", "tolerations"] {
         put(&mut allowed, before, name);
     }
     if spec.number("terminationGracePeriodSeconds") == Some(1)
@@ -231,7 +252,7 @@ fn deadline(spec: &At<'_>, before: &Value) -> Option<FieldError> {
     let old = before["activeDeadlineSeconds"].as_i64()?;
     match place.value.as_i64() {
         None => Some(place.invalid_as(Value::Null, "must not update from a positive integer to nil value")),
-        Some(new) if new > old => Some(place.invalid(&format!("must be less than or equal to previous value {old}"))),
+        Some(new) if new > old => Some(place.invalid("must be less than or equal to previous value")),
         Some(_) => None,
     }
 }
@@ -246,6 +267,17 @@ fn tolerations(spec: &At<'_>, before: &Value) -> Option<FieldError> {
         let detail = "existing toleration can not be modified except its tolerationSeconds";
         spec.member("tolerations").forbidden(detail)
     })
+}
+
+/// What a pod waits for can only become less.
+fn gates(spec: &At<'_>, before: &Value) -> Vec<FieldError> {
+    let known = before["schedulingGates"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let new = spec.items("schedulingGates").into_iter().filter(|gate| !known.contains(gate.value));
+    let refuse = |gate: At<'_>| {
+        let detail = format!("only deletion is allowed, but found new scheduling gate '{}'", gate.text("name"));
+        gate.member("name").forbidden(&detail)
+    };
+    new.map(refuse).collect()
 }
 
 fn put(object: &mut Value, old: &Value, name: &str) {
@@ -279,11 +311,19 @@ fn claim(root: &At<'_>, old: &Value) -> Option<FieldError> {
 }
 
 /// Everything but how the volume is used.
-fn volume(root: &At<'_>, old: &Value) -> Option<FieldError> {
+fn volume(root: &At<'_>, old: &Value) -> Vec<FieldError> {
     let spec = root.member("spec");
-    (without(spec.value, &storage::USAGE) != without(&old["spec"], &storage::USAGE)).then(|| {
-        spec.member("persistentvolumesource").forbidden("spec.persistentvolumesource is immutable after creation")
-    })
+    let mut errors = Vec::new();
+    if without(spec.value, &storage::USAGE) != without(&old["spec"], &storage::USAGE) {
+        let detail = "spec.persistentvolumesource is immutable after creation";
+        errors.push(spec.member("persistentvolumesource").forbidden(detail));
+    }
+    // The real server leaves out where it is.
+    let mode = At { path: "volumeMode".to_owned(), value: &spec.value["volumeMode"] };
+    if *mode.value != old["spec"]["volumeMode"] {
+        errors.push(mode.invalid(IMMUTABLE));
+    }
+    errors
 }
 
 fn role_reference(root: &At<'_>, old: &Value) -> Option<FieldError> {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::super::Quantity;
-use super::super::place::At;
+use super::super::place::{At, one_of};
 use super::container::{Volumes, field_path, relative_path_problem};
 use super::storage;
 use crate::names::{dns1123_label, dns1123_subdomain};
@@ -39,9 +39,10 @@ pub(super) fn volumes<'a>(spec: &At<'a>, errors: &mut Vec<FieldError>) -> Volume
 }
 
 /// The sources in the order in which the real server looks at them.
-const SOURCES: [&str; 10] = [
+const SOURCES: [&str; 12] = [
     "emptyDir",
     "hostPath",
+    "gitRepo",
     "secret",
     "nfs",
     "persistentVolumeClaim",
@@ -50,6 +51,7 @@ const SOURCES: [&str; 10] = [
     "projected",
     "csi",
     "ephemeral",
+    "image",
 ];
 
 fn source(volume: &At<'_>) -> Vec<FieldError> {
@@ -64,6 +66,8 @@ fn source(volume: &At<'_>) -> Vec<FieldError> {
         "ephemeral" => template(&source.member("volumeClaimTemplate")).into_iter().collect(),
         "downwardAPI" => mode(source).into_iter().chain(downward(source, source)).collect(),
         "projected" => projected(source),
+        "gitRepo" => needs(source, "repository").into_iter().collect(),
+        "image" => one_of(&source.member("pullPolicy"), &["Always", "IfNotPresent", "Never"]).into_iter().collect(),
         _ => Vec::new(),
     });
     let known = |name: &String| name == "name" || SOURCES.contains(&name.as_str());
