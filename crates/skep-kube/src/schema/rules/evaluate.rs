@@ -205,9 +205,13 @@ impl<'a, 'p> Evaluation<'a, 'p> {
     /// Adds to what a loop has collected. It is taken out of its variable for that, or each turn would copy all of it;
     /// nothing else in a step asks for it.
     fn accumulate(&mut self, name: &str, variable: &str, rest: &'a [Expression]) -> Outcome {
+        let place = self.variables.iter().rposition(|(known, _)| *known == variable).ok_or(Failure::NoOverload)?;
+        // The first failure is the one that is told.
+        if let (_, Err(failure)) = &self.variables[place] {
+            return Err(failure.clone());
+        }
         let rest = self.all(rest)?;
-        let place = self.variables.iter_mut().rev().find(|(known, _)| *known == variable);
-        let (_, collected) = place.ok_or(Failure::NoOverload)?;
+        let (_, collected) = &mut self.variables[place];
         let collected = std::mem::replace(collected, Ok(Value::Null))?;
         match (name, rest.as_slice()) {
             (operators::ADD, [other]) => operations::add(collected, other, self.purse),
