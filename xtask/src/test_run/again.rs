@@ -28,21 +28,21 @@ mod tests {
     use super::super::programs::{self, Program};
     use super::*;
 
-    /// A program with so many tests that fail unless they run alone, and one that fails always.
+    /// A program with so many tests that fail unless they run alone, and perhaps one that fails always.
     fn program(folder: &std::path::Path, failing: usize, hopeless: bool) -> Program {
-        let names: String = (0..failing).map(|number| format!("    t{number}\n")).collect();
-        let hopeless = if hopeless { "    always\n" } else { "" };
-        let count = failing + usize::from(!hopeless.is_empty());
+        let mut names: Vec<String> = (0..failing).map(|number| format!("t{number}")).collect();
+        names.extend(hopeless.then(|| "always".to_owned()));
         let script = folder.join("tests.sh");
         let text = format!(
             "case \"$2\" in
                always) echo 'test result: FAILED. 0 passed; 1 failed; 0 ignored'; exit 1;;
                t*) echo 'test result: ok. 1 passed; 0 failed; 0 ignored'; exit 0;;
              esac
-             printf 'running 9 tests\\n\\nfailures:\\n{names}{hopeless}\\n'
-             echo 'test result: FAILED. 2 passed; {count} failed; 0 ignored'; exit 1",
-            names = names.replace('\n', "\\n"),
-            hopeless = hopeless.replace('\n', "\\n"),
+             printf 'running 9 tests\\n\\nfailures:\\n'
+             printf '    %s\\n' {}
+             echo; echo 'test result: FAILED. 2 passed; {} failed; 0 ignored'; exit 1",
+            names.join(" "),
+            names.len(),
         );
         std::fs::write(&script, text).unwrap();
         Program::script(&script)
