@@ -59,13 +59,13 @@ pub const ALL: &[Entry] = &[
     Entry::of::<kinds::VirtualMCPServer>(),
 ];
 
-/// The definition of one kind as a JSON document.
+/// The definition of one kind as a JSON document, with the members of every object in the order of their names.
 pub fn document<K: Kind>() -> Value {
     let definition = K::DEFINITION;
     let schema = root_schema::<K>();
     let versions: Vec<Value> =
         served(&definition).iter().map(|version| version.document(&definition, &schema)).collect();
-    json!({
+    let mut document = json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {
@@ -85,12 +85,14 @@ pub fn document<K: Kind>() -> Value {
             "scope": "Namespaced",
             "versions": versions,
         },
-    })
+    });
+    document.sort_all_objects();
+    document
 }
 
 /// The structural schema of a kind's root object.
 pub fn root_schema<K: Kind>() -> Value {
-    json!({
+    let mut schema = json!({
         "description": schema::paragraphs(K::DEFINITION.description),
         "type": "object",
         "properties": {
@@ -106,7 +108,9 @@ pub fn root_schema<K: Kind>() -> Value {
             "spec": schema::of::<K::Spec>(),
             "status": schema::of::<K::Status>(),
         },
-    })
+    });
+    schema.sort_all_objects();
+    schema
 }
 
 /// A version in which a kind is served.

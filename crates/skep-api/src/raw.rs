@@ -1,18 +1,20 @@
 //! Parts of a document that Skep carries without reading: whatever is in them comes out again.
 //!
+//! They are written in the order of their members' names, so that equal documents have equal texts and hashes.
+//!
 //! Nobody knows what is in them, so it may be a secret: `Debug` prints the names of members and no values.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 /// A JSON object whose members are not described here. In a schema it keeps unknown fields.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct RawObject(pub Map<String, Value>);
+pub struct RawObject(#[serde(serialize_with = "write_members")] pub Map<String, Value>);
 
 impl RawObject {
     pub fn is_empty(&self) -> bool {
@@ -43,7 +45,7 @@ impl JsonSchema for RawObject {
 /// Any JSON value at all.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct RawValue(pub Value);
+pub struct RawValue(#[serde(serialize_with = "write_value")] pub Value);
 
 impl fmt::Debug for RawValue {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -67,6 +69,20 @@ impl JsonSchema for RawValue {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "x-kubernetes-preserve-unknown-fields": true })
     }
+}
+
+/// Writes an object in order.
+pub(crate) fn write_members<S: Serializer>(members: &Map<String, Value>, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut members = members.clone();
+    members.sort_keys();
+    members.values_mut().for_each(Value::sort_all_objects);
+    members.serialize(serializer)
+}
+
+fn write_value<S: Serializer>(value: &Value, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut value = value.clone();
+    value.sort_all_objects();
+    value.serialize(serializer)
 }
 
 /// Prints the names of members without their values.

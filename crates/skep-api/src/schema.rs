@@ -18,6 +18,7 @@ pub(crate) fn of<T: JsonSchema>() -> Value {
         settings.meta_schema = None;
     });
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    schema.sort_all_objects();
     structural(&mut schema);
     schema
 }

@@ -43,6 +43,14 @@ pub struct Decoded {
     pub numbers: UnusualNumbers,
 }
 
+impl Decoded {
+    /// The same with the members of every object in order, so that whoever goes through them does so in order.
+    fn sorted(mut self) -> Self {
+        self.value.sort_all_objects();
+        self
+    }
+}
+
 /// The numbers of a document that are not written like integers, as they are written, by their paths: where an integer
 /// must be, `1.0` and `1e3` are none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -57,12 +65,12 @@ impl UnusualNumbers {
 
 /// A document as it is written.
 pub fn decode(bytes: &[u8]) -> Result<Decoded, DecodeError> {
-    Reader::new(bytes, Numbers::AsWritten).document()
+    Reader::new(bytes, Numbers::AsWritten).document().map(Decoded::sorted)
 }
 
 /// An object on its way into the store.
 pub fn decode_object(bytes: &[u8]) -> Result<Decoded, DecodeError> {
-    Reader::new(bytes, Numbers::AsStored).document()
+    Reader::new(bytes, Numbers::AsStored).document().map(Decoded::sorted)
 }
 
 #[cfg(test)]

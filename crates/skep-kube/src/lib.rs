@@ -19,6 +19,7 @@ pub mod protobuf;
 pub mod schema;
 pub mod selector;
 pub mod server;
+mod sorted;
 pub mod status;
 pub mod store;
 pub mod yaml;

@@ -35,7 +35,10 @@ pub fn read(text: &str) -> Result<Document, String> {
     let (mut text, mut policy, mut duplicates) = (text, DuplicateKeyPolicy::Error, Vec::new());
     loop {
         match parse(text, policy) {
-            Ok(value) => return Ok(Document { value, duplicates }),
+            Ok(mut value) => {
+                value.sort_all_objects();
+                return Ok(Document { value, duplicates });
+            }
             // What follows the first document does not matter.
             Err(Error::MultipleDocuments { location, .. }) if until(text, location).len() < text.len() => {
                 text = until(text, location);

@@ -114,7 +114,10 @@ impl Members {
         self.0.contains_key(name)
     }
 
-    pub(crate) fn rest(self) -> RawObject {
+    /// In the order of their names: equal documents have equal texts.
+    pub(crate) fn rest(mut self) -> RawObject {
+        self.0.sort_keys();
+        self.0.values_mut().for_each(Value::sort_all_objects);
         RawObject(self.0)
     }
 }

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::NESTING_LIMIT;
 use super::path::{PathElement, shown};
 use super::shape::{Kind, List, Map, Place, Scalar};
+use crate::sorted;
 
 /// Whether a list may hold the same item twice. What is applied may not; what lives may have it from before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,7 +154,7 @@ fn write_go_plain(value: &Value, text: &mut String) {
         }
         Value::Object(members) => {
             text.push_str("map[");
-            for (index, (name, member)) in members.iter().enumerate() {
+            for (index, (name, member)) in sorted::members(members).into_iter().enumerate() {
                 text.push_str(if index == 0 { "" } else { " " });
                 text.push_str(name);
                 text.push(':');
@@ -178,7 +179,7 @@ fn write_go_syntax(value: &Value, text: &mut String) {
         }
         Value::Object(members) => {
             text.push_str("map[string]interface {}{");
-            for (index, (name, member)) in members.iter().enumerate() {
+            for (index, (name, member)) in sorted::members(members).into_iter().enumerate() {
                 // Writing to a string does not fail.
                 let _ = write!(text, "{}{name:?}:", if index == 0 { "" } else { ", " });
                 write_go_syntax(member, text);

@@ -53,7 +53,7 @@ pub(super) fn keep_current(object: &mut Value, applied: &Value, manager: &str) {
     if let Some(annotations) = applied.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
         annotations.remove(ANNOTATION);
     }
-    annotations.insert(ANNOTATION.to_owned(), (escaped(&applied.to_string()) + "\n").into());
+    annotations.insert(ANNOTATION.to_owned(), (escaped(&crate::sorted::text(&applied)) + "\n").into());
     let size: usize = annotations.iter().map(|(name, value)| name.len() + value.as_str().map_or(0, str::len)).sum();
     if size > ANNOTATIONS_LIMIT {
         annotations.remove(ANNOTATION);

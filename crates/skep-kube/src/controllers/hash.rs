@@ -2,13 +2,14 @@
 
 use serde_json::Value;
 
+use crate::sorted;
+
 /// No vowels and nothing that looks like something else, so that a hash never spells a word.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// A name-safe hash of a document and of the number of collisions that it has had before.
 pub(super) fn short_hash(document: &Value, collisions: Option<i32>) -> String {
-    // `Value` keeps its members sorted, so that equal documents have equal texts.
-    let mut hash = fnv1a(0x811c_9dc5, document.to_string().as_bytes());
+    let mut hash = fnv1a(0x811c_9dc5, sorted::text(document).as_bytes());
     if let Some(collisions) = collisions {
         hash = fnv1a(hash, &collisions.to_le_bytes());
     }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::go_text;
+use crate::{go_text, sorted};
 
 /// Prints a value: `map[name:web ports:[80 81]]`.
 pub(super) fn shown(value: &Value) -> String {
@@ -29,7 +29,7 @@ fn push(text: &mut String, value: &Value) {
         }
         Value::Object(members) => {
             text.push_str("map[");
-            for (index, (name, member)) in members.iter().enumerate() {
+            for (index, (name, member)) in sorted::members(members).into_iter().enumerate() {
                 if index > 0 {
                     text.push(' ');
                 }

@@ -35,7 +35,7 @@ fn not_an_object(document: &Value) -> PatchError {
          APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}",
         type_name(document)
     );
-    PatchError::Unconvertible { shown: document.to_string(), problem }
+    PatchError::Unconvertible { shown: crate::sorted::text(document), problem }
 }
 
 struct Operation {

@@ -16,6 +16,7 @@ pub(crate) use self::conversion::convert;
 use serde_json::Value;
 
 use crate::schema::Schema;
+use crate::sorted;
 use crate::status::{ApiError, FieldError, Reason, ResourceName};
 
 /// The kinds of patches that change an object in place. Server-side apply is none of them.
@@ -103,15 +104,17 @@ pub struct Patched {
 impl Patched {
     /// The object as messages show it.
     pub fn shown(&self) -> String {
-        self.patch.as_ref().map_or_else(|| self.object.to_string(), display::shown)
+        self.patch.as_ref().map_or_else(|| sorted::text(&self.object), display::shown)
     }
 }
 
 /// Applies a patch. Only strategic patches look at the schema.
 pub fn apply(kind: PatchKind, document: &[u8], object: &Value, schema: Option<&Schema>) -> Result<Patched, PatchError> {
-    match kind {
+    let mut patched = match kind {
         PatchKind::Json => json::apply(document, object),
         PatchKind::Merge => merge::apply(document, object),
         PatchKind::Strategic => strategic::apply(document, object, schema),
-    }
+    }?;
+    patched.object.sort_all_objects();
+    Ok(patched)
 }

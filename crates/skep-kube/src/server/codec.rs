@@ -8,27 +8,28 @@ use bytes::Bytes;
 use serde_json::{Map, Value};
 
 use super::metadata;
+use crate::sorted;
 use crate::store::{Content, Labels, Record, Text};
 
 const STORED_PREFIX: &[u8] = b"{\"metadata\":{";
 /// What would follow if an object did not begin like that, which none does.
 const NOTHING_STORED: &[u8] = b"}}";
 
-/// The stored form of an object.
+/// The stored form of an object. Equal objects have equal forms.
 pub fn store(object: &Value) -> Result<Content, serde_json::Error> {
     let labels = Labels::of(object);
     let empty = Map::new();
     let members = object.as_object().unwrap_or(&empty);
     let mut bytes = STORED_PREFIX.to_vec();
     let mut first = true;
-    for (name, value) in members.get("metadata").and_then(Value::as_object).into_iter().flatten() {
+    for (name, value) in sorted::members(members.get("metadata").and_then(Value::as_object).unwrap_or(&empty)) {
         if name != "resourceVersion" {
             write_member(&mut bytes, &mut first, name, value)?;
         }
     }
     bytes.push(b'}');
     let mut first = false;
-    for (name, value) in members {
+    for (name, value) in sorted::members(members) {
         if !matches!(name.as_str(), "apiVersion" | "kind" | "metadata") {
             write_member(&mut bytes, &mut first, name, value)?;
         }
@@ -43,7 +44,7 @@ fn write_member(bytes: &mut Vec<u8>, first: &mut bool, name: &str, value: &Value
     }
     serde_json::to_writer(&mut *bytes, name)?;
     bytes.push(b':');
-    serde_json::to_writer(bytes, value)
+    sorted::write(value, bytes)
 }
 
 /// Which version and kind an object is shown as.

@@ -37,7 +37,11 @@ pub fn encoded(head: response::Builder, encoding: Encoding, body: Body) -> Respo
 
 /// A JSON document as YAML. What cannot be turned stays JSON, which is YAML too.
 pub fn to_yaml(document: &Bytes) -> Bytes {
-    let yaml = serde_json::from_slice(document).ok().and_then(|value: Value| crate::yaml::write(&value).ok());
+    let value = serde_json::from_slice(document).ok().map(|mut value: Value| {
+        value.sort_all_objects();
+        value
+    });
+    let yaml = value.and_then(|value| crate::yaml::write(&value).ok());
     yaml.map_or_else(|| document.clone(), Bytes::from)
 }
 

@@ -89,6 +89,7 @@ fn document(kind: &KnownKind, mut answer: Value) -> Value {
         }
         object["apiVersion"] = kind.resource.api_version.clone().into();
         object["kind"] = kind.resource.kind.clone().into();
+        object.sort_all_objects();
         object
     };
     if let Value::Array(items) = answer["items"].take() {

@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::config::document::{Misfit, Part, object, read, word};
-use crate::raw::MemberNames;
+use crate::raw::{MemberNames, write_members};
 
 /// An authorization document. It is kept whole, because each authorizer has its own sections; only `version` and
 /// `type` mean the same in all of them.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct AuthzConfig(pub Map<String, Value>);
+pub struct AuthzConfig(#[serde(serialize_with = "write_members")] pub Map<String, Value>);
 
 impl AuthzConfig {
     pub const VERSION: &str = "1.0";

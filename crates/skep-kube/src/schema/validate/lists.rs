@@ -67,7 +67,7 @@ fn map(items: &[Value], keys: &[String], at: &str, errors: &mut Vec<FieldError>)
 }
 
 fn repeat(seen: &mut HashMap<String, usize>, value: Value, at: &str, index: usize, errors: &mut Vec<FieldError>) {
-    let count = seen.entry(value.to_string()).or_default();
+    let count = seen.entry(crate::sorted::text(&value)).or_default();
     *count += 1;
     if *count == 2 {
         errors.push(FieldError::duplicate(path::item(at, index), value));
