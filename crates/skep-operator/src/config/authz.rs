@@ -1,6 +1,6 @@
-//! What makes an MCPAuthzConfig valid: what its authorizer cannot do without. Whether policies are well-formed is for the
-//! authorizer itself to say.
+//! What makes an MCPAuthzConfig valid: what its authorizer cannot start with is said here, before any pod does.
 
+use cedar_policy::{Entities, Policy};
 use serde_json::json;
 use skep_api::conditions::reasons;
 use skep_api::config::run_config::{AuthzConfig, AuthzType, CedarOptions, ClaimMapping, HttpPdpOptions};
@@ -19,7 +19,7 @@ impl ConfigKind for MCPAuthzConfig {
         match document.authorizer() {
             AuthzType::Cedar => {
                 let options = document.cedar().map_err(|misfit| format!("config.{misfit}"))?;
-                check_cedar(&options.unwrap_or_default())?;
+                check_cedar(&options.unwrap_or_default()).map_err(|problem| format!("config.{problem}"))?;
             }
             AuthzType::Http => {
                 let options = document.http().map_err(|misfit| format!("config.{misfit}"))?;
@@ -52,9 +52,17 @@ pub(crate) fn document(spec: &MCPAuthzConfigSpec) -> Result<AuthzConfig, String>
     Ok(AuthzConfig(members))
 }
 
-fn check_cedar(options: &CedarOptions) -> Result<(), String> {
+/// Refuses options that Cedar cannot read. What is told begins with the option.
+pub(crate) fn check_cedar(options: &CedarOptions) -> Result<(), String> {
     if options.policies.is_empty() {
-        return Err("config.policies must have at least one policy".to_owned());
+        return Err("policies must have at least one policy".to_owned());
+    }
+    for (index, policy) in options.policies.iter().enumerate() {
+        Policy::parse(None, policy).map_err(|error| format!("policies[{index}] is no Cedar policy: {error}"))?;
+    }
+    if !options.entities_json.trim().is_empty() {
+        Entities::from_json_str(&options.entities_json, None)
+            .map_err(|error| format!("entities_json is no list of Cedar entities: {error}"))?;
     }
     Ok(())
 }
@@ -101,6 +109,14 @@ mod tests {
             (json!({"type": "opa", "config": {}}), "type \"opa\" is not a known authorizer; use cedarv1 or httpv1"),
             (cedar(&json!({})), "config.policies must have at least one policy"),
             (cedar(&json!({"policies": []})), "config.policies must have at least one policy"),
+            (
+                cedar(&json!({"policies": [PERMIT, "permit(principal, action, resource)"]})),
+                "config.policies[1] is no Cedar policy: unexpected end of input",
+            ),
+            (
+                cedar(&json!({"policies": [PERMIT], "entities_json": "{"})),
+                "config.entities_json is no list of Cedar entities: @",
+            ),
             (cedar(&json!({"policies": "one"})), "config.policies: expected a list, found a text"),
             (http(&json!({"http": endpoint, "claim_mapping": "standard"})), ""),
             (http(&json!({"http": endpoint, "claim_mapping": "mpe", "context": {"include_args": true}})), ""),

@@ -7,7 +7,7 @@ use skep_api::kinds::MCPAuthzConfig;
 use skep_api::kinds::authz::{AuthzConfig, AuthzSource, InlineAuthz};
 
 use super::{named, text};
-use crate::config::authz;
+use crate::config::authz::{self, check_cedar};
 use crate::proxy::Inputs;
 
 /// The policies, wherever they stand.
@@ -80,7 +80,7 @@ fn checked(document: Document) -> Result<Document, String> {
     check_policies(&document).map(|()| document)
 }
 
-/// Whether a proxy can start with a document, as far as that can be told without the authorizer.
+/// Whether a proxy can start with a document.
 pub fn check_policies(document: &Document) -> Result<(), String> {
     if document.version().is_empty() {
         return Err("version must be set".to_owned());
@@ -88,8 +88,7 @@ pub fn check_policies(document: &Document) -> Result<(), String> {
     match document.authorizer() {
         AuthzType::Cedar => match document.cedar() {
             Err(misfit) => return Err(format!("cedar: {misfit}")),
-            Ok(Some(options)) if !options.policies.is_empty() => {}
-            Ok(_) => return Err("cedar.policies must hold at least one policy".to_owned()),
+            Ok(options) => check_cedar(&options.unwrap_or_default()).map_err(|problem| format!("cedar.{problem}"))?,
         },
         AuthzType::Http => match document.http() {
             Err(misfit) => return Err(format!("pdp: {misfit}")),

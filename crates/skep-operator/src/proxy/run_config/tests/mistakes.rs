@@ -90,7 +90,11 @@ fn policies_that_cannot_be_written_down() {
             "authzConfig.configMap must be set when type is 'configMap'",
         ),
         (shared("opa", json!({})), "type \"opa\" is not a known authorizer; use cedarv1 or httpv1"),
-        (shared("cedarv1", json!({ "policies": [] })), "cedar.policies must hold at least one policy"),
+        (shared("cedarv1", json!({ "policies": [] })), "cedar.policies must have at least one policy"),
+        (
+            shared("cedarv1", json!({ "policies": ["permit(principal, action, resource);", "permit"] })),
+            "cedar.policies[1] is no Cedar policy: unexpected end of input",
+        ),
         (shared("cedarv1", json!({ "policies": "p" })), "cedar: policies: expected a list, found a text"),
         (shared("httpv1", json!({ "claim_mapping": "mpe" })), "pdp.http.url must be set"),
         (mapped(json!({ "type": "cedarv1" })), "authorization ConfigMap \"c\" is invalid: version must be set"),
