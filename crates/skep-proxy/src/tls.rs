@@ -71,20 +71,24 @@ pub(crate) fn read_certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static
     }
 }
 
+/// The machine's authorities and these.
+pub(crate) fn trusted(authorities: &[CertificateDer<'static>]) -> Result<RootCertStore, TlsError> {
+    let mut roots = RootCertStore::empty();
+    let loaded = rustls_native_certs::load_native_certs();
+    roots.add_parsable_certificates(loaded.certs);
+    for authority in authorities {
+        roots.add(authority.clone())?;
+    }
+    if roots.is_empty() {
+        let problem = loaded.errors.first().map_or_else(|| "there are none".to_owned(), ToString::to_string);
+        return Err(TlsError::Trusted(problem));
+    }
+    Ok(roots)
+}
+
 /// How connections to servers are made that trusts the machine's authorities and these.
 pub(crate) fn client(authorities: &[CertificateDer<'static>], is_needed: bool) -> Result<ClientConfig, TlsError> {
-    let mut roots = RootCertStore::empty();
-    if is_needed {
-        let loaded = rustls_native_certs::load_native_certs();
-        roots.add_parsable_certificates(loaded.certs);
-        for authority in authorities {
-            roots.add(authority.clone())?;
-        }
-        if roots.is_empty() {
-            let problem = loaded.errors.first().map_or_else(|| "there are none".to_owned(), ToString::to_string);
-            return Err(TlsError::Trusted(problem));
-        }
-    }
+    let roots = if is_needed { trusted(authorities)? } else { RootCertStore::empty() };
     Ok(ClientConfig::builder_with_provider(default_provider().into())
         .with_safe_default_protocol_versions()?
         .with_root_certificates(roots)

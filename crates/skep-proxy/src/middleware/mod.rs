@@ -9,6 +9,8 @@
 
 mod audit;
 mod auth;
+mod authz;
+mod carrier;
 mod delegation;
 mod exchange;
 mod forward_headers;
@@ -22,6 +24,7 @@ mod refusal;
 mod strip_credentials;
 mod subject;
 mod tools;
+mod webhook;
 
 use std::sync::Arc;
 
@@ -32,6 +35,8 @@ use hyper::body::Incoming;
 pub use self::audit::{Audit, AuditError, AuditSettings};
 use self::auth::resource::{self, ProtectedResource};
 pub use self::auth::{Authentication, Oidc, OidcError, OidcSettings};
+pub use self::authz::{Authorizer, CedarError, CedarSettings, ClaimMapping, PdpError, PdpSettings};
+pub use self::carrier::{FilesError, TlsFiles};
 pub use self::delegation::{Actor, Delegation};
 pub(crate) use self::exchange::Exchange;
 pub use self::forward_headers::{ForwardError, ForwardHeaders};
@@ -40,6 +45,7 @@ use self::layer::{Destination, Layer, Next};
 pub use self::rate_limit::{Bucket, CallLimits, RateLimit, RateLimitError, RateLimits};
 use self::refusal::Refusal;
 pub use self::tools::{Shown, ToolRules, ToolRulesError};
+pub use self::webhook::{FailurePolicy, Power, Secret, SecretError, WebhookError, WebhookSettings, Webhooks};
 use crate::answer::Answer;
 use crate::limits::Limits;
 use crate::listener::Peer;
@@ -63,6 +69,10 @@ pub enum Step {
     Parse,
     /// Counts calls of tools. Behind whatever says who calls, and what the server calls its tools.
     LimitRates(RateLimit),
+    /// Lets callbacks change or refuse messages. Those that change come first, and all of them before decisions.
+    Webhooks(Webhooks),
+    /// Decides who may do what, by the message as it reaches the server.
+    Authorize(Authorizer),
     /// Sets headers for the server. Behind everything that reads those of the client.
     ForwardHeaders(ForwardHeaders),
     /// Makes an answer of a panic, for those around it.
@@ -81,6 +91,8 @@ impl Step {
             Self::ToolCalls(rules) => Box::new(tools::ToolCalls::new(rules)),
             Self::Parse => Box::new(parse::Parse),
             Self::LimitRates(limit) => Box::new(limit),
+            Self::Webhooks(webhooks) => Box::new(webhooks),
+            Self::Authorize(authorizer) => Box::new(authorizer),
             Self::ForwardHeaders(headers) => Box::new(headers),
             Self::Recover => Box::new(recovery::Recovery),
         }
@@ -103,7 +115,16 @@ impl Chain {
             Step::Authenticate(Authentication::Oidc(oidc)) => Some(oidc.resource().clone()),
             _ => None,
         });
-        Self { layers: std::iter::once(outermost).chain(steps.into_iter().map(Step::layer)).collect(), resource }
+        let rules = steps.iter().find_map(|step| match step {
+            Step::ToolCalls(rules) => Some(rules.clone()),
+            _ => None,
+        });
+        let steps = steps.into_iter().map(|step| match (step, &rules) {
+            // What a callback makes of a call is a call that was not looked at yet.
+            (Step::Webhooks(webhooks), Some(rules)) => Step::Webhooks(webhooks.among(rules.clone())),
+            (step, _) => step,
+        });
+        Self { layers: std::iter::once(outermost).chain(steps.map(Step::layer)).collect(), resource }
     }
 
     /// Answers a request for what is known to everybody, if that is what it asks for.

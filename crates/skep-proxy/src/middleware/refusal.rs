@@ -4,12 +4,14 @@ use http::header::RETRY_AFTER;
 use http::{HeaderValue, StatusCode};
 use serde_json::json;
 use skep_mcp::Id;
-use skep_mcp::fault::{Fault, INTERNAL_ERROR, INVALID_PARAMS};
+use skep_mcp::fault::{Fault, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST};
 
 use crate::answer::{self, Answer};
 
 /// The code of calls over their limit, deliberately outside of the range that the protocol reserves.
 const RATE_LIMITED: i64 = 429;
+/// The code of a refusal by policy, which is none of the protocol's.
+const POLICY: i64 = 403;
 
 /// A reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +28,26 @@ pub(crate) enum Refusal {
     RateLimited { seconds: u64 },
     /// A list could not be read, so that it cannot be told what may be shown of it.
     UnreadableList,
+    /// It is no message, or one that could be read in two ways, where somebody has to decide about messages.
+    NoMessage,
+    /// The caller may not do that.
+    Unauthorized,
+    /// A callback that may only refuse has refused, or failed.
+    DeniedByPolicy,
+    /// A callback that may change messages has refused.
+    DeniedByWebhook,
+    /// The same, because it cannot take the message.
+    UnprocessableByWebhook,
+    /// A callback that may change messages has failed.
+    WebhookFailed,
+    /// A callback wants a change that cannot be made.
+    PatchFromWebhook(&'static str),
+    /// Callbacks have made several messages of one.
+    BatchFromWebhook,
+    /// Callbacks have made something of a message that is none.
+    NoRequestFromWebhook,
+    /// The message is larger than what callbacks are asked about.
+    TooLargeForWebhooks,
     /// The proxy itself is at fault.
     Panicked,
 }
@@ -48,6 +70,25 @@ impl Refusal {
                 (StatusCode::TOO_MANY_REQUESTS, Words::Fault(RATE_LIMITED, "Rate limit exceeded"))
             }
             Self::UnreadableList => (StatusCode::INTERNAL_SERVER_ERROR, Words::Fault(INTERNAL_ERROR, "internal error")),
+            Self::NoMessage => (StatusCode::BAD_REQUEST, Words::Text("Invalid or malformed MCP request")),
+            Self::Unauthorized => (StatusCode::FORBIDDEN, Words::Fault(POLICY, "Unauthorized")),
+            Self::DeniedByPolicy => (StatusCode::FORBIDDEN, Words::Fault(POLICY, "Request denied by policy")),
+            Self::DeniedByWebhook => (StatusCode::FORBIDDEN, Words::Fault(POLICY, "Request denied by webhook policy")),
+            Self::UnprocessableByWebhook => {
+                (StatusCode::UNPROCESSABLE_ENTITY, Words::Fault(POLICY, "Request denied by webhook policy"))
+            }
+            Self::WebhookFailed => (StatusCode::INTERNAL_SERVER_ERROR, Words::Fault(INTERNAL_ERROR, "Webhook error")),
+            Self::PatchFromWebhook(told) => (StatusCode::INTERNAL_SERVER_ERROR, Words::Fault(INTERNAL_ERROR, told)),
+            Self::BatchFromWebhook => {
+                (StatusCode::BAD_REQUEST, Words::Fault(INVALID_REQUEST, "Webhook produced a batch of requests"))
+            }
+            Self::NoRequestFromWebhook => {
+                let told = "Webhook produced an invalid MCP request";
+                (StatusCode::INTERNAL_SERVER_ERROR, Words::Fault(INTERNAL_ERROR, told))
+            }
+            Self::TooLargeForWebhooks => {
+                (StatusCode::PAYLOAD_TOO_LARGE, Words::Fault(INVALID_REQUEST, "Request body exceeds maximum size"))
+            }
             Self::Panicked => (StatusCode::INTERNAL_SERVER_ERROR, Words::Text("Internal Server Error")),
         }
     }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod authz;
 mod bridge;
 mod cors;
 mod eras;
@@ -13,3 +14,4 @@ mod once;
 mod redis;
 mod tls;
 mod transparent;
+mod webhook;

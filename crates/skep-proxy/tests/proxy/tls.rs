@@ -6,6 +6,8 @@ use std::time::Duration;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::NoClientAuth;
+use rustls::server::danger::ClientCertVerifier;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use skep_proxy::transparent::{Dialect, Target, Transparent};
 use skep_proxy::{Forwarded, Limits, Proxy, SessionStore, TlsIdentity};
@@ -18,36 +20,45 @@ use crate::http::{PATIENCE, Request, Response, call, initialize};
 use crate::transparent::server::{Before, Server, reply, with_sessions};
 
 /// An authority that nobody knows but those who are told.
-struct Authority(CertifiedIssuer<'static, KeyPair>);
+pub(crate) struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
     }
 
     /// A certificate for a name and its key, as PEM.
-    fn vouch(&self, name: &str) -> (String, String) {
+    pub(crate) fn vouch(&self, name: &str) -> (String, String) {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new([name.to_owned()]).unwrap();
         (params.signed_by(&key, &self.0).unwrap().pem(), key.serialize_pem())
     }
 
-    fn pem(&self) -> String {
+    pub(crate) fn pem(&self) -> String {
         self.0.pem()
     }
 
     /// A server's side of TLS under that name.
-    fn acceptor(&self, name: &str, protocols: &[&[u8]]) -> TlsAcceptor {
+    pub(crate) fn acceptor(&self, name: &str, protocols: &[&[u8]]) -> TlsAcceptor {
+        let mut config = self.config(name, Arc::new(NoClientAuth));
+        config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+        TlsAcceptor::from(Arc::new(config))
+    }
+
+    /// The same, for clients that have to show who they are.
+    pub(crate) fn acceptor_for(&self, name: &str, clients: Arc<dyn ClientCertVerifier>) -> TlsAcceptor {
+        TlsAcceptor::from(Arc::new(self.config(name, clients)))
+    }
+
+    fn config(&self, name: &str, clients: Arc<dyn ClientCertVerifier>) -> ServerConfig {
         let (certificate, key) = self.vouch(name);
         let chain = CertificateDer::pem_slice_iter(certificate.as_bytes()).map(Result::unwrap).collect();
         let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
         let provider = rustls::crypto::aws_lc_rs::default_provider();
         let config = ServerConfig::builder_with_provider(provider.into()).with_safe_default_protocol_versions();
-        let mut config = config.unwrap().with_no_client_auth().with_single_cert(chain, key).unwrap();
-        config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
-        TlsAcceptor::from(Arc::new(config))
+        config.unwrap().with_client_cert_verifier(clients).with_single_cert(chain, key).unwrap()
     }
 
     /// A client's connection to a server that has to be `localhost`.

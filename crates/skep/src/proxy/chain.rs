@@ -8,9 +8,9 @@ use skep_api::config::run_config::middleware::{AuthParameters, HeaderForwardPara
 use skep_api::config::run_config::{MiddlewareConfig, MiddlewareType, RunConfig};
 use skep_api::names::env::secret;
 use skep_operator::proxy::run_config;
-use skep_proxy::middleware::{Authentication, Chain, ForwardHeaders, Shown, Step, ToolRules};
+use skep_proxy::middleware::{Authentication, Chain, ForwardHeaders, Power, Shown, Step, ToolRules};
 
-use super::{Variables, audit, oidc, rate_limit};
+use super::{Variables, audit, oidc, policy, rate_limit};
 use crate::hint::Hinted;
 
 /// The chain of a document: the one that it has, or else what follows from the rest of it.
@@ -47,6 +47,9 @@ fn missing(config: &RunConfig, list: &[MiddlewareConfig]) -> Option<(&'static st
         ("rate_limit_config", config.rate_limit_config.is_some(), MiddlewareType::RateLimit),
         ("tools_filter or tools_override", has_tools, MiddlewareType::ToolFilter),
         ("tools_filter or tools_override", has_tools, MiddlewareType::ToolCallFilter),
+        ("mutating_webhooks", !config.mutating_webhooks.is_empty(), MiddlewareType::MutatingWebhook),
+        ("validating_webhooks", !config.validating_webhooks.is_empty(), MiddlewareType::ValidatingWebhook),
+        ("authz_config", config.authz_config.is_some(), MiddlewareType::Authorization),
     ];
     let is_missing = |step: &MiddlewareType| !list.iter().any(|entry| entry.type_ == *step);
     let proves = |entry: &MiddlewareConfig| {
@@ -55,6 +58,9 @@ fn missing(config: &RunConfig, list: &[MiddlewareConfig]) -> Option<(&'static st
     };
     if config.oidc_config.is_some() && !list.iter().any(proves) {
         return Some(("oidc_config", MiddlewareType::Auth));
+    }
+    if let Some(more) = config.additional_middleware_configs.iter().find(|more| is_missing(&more.type_)) {
+        return Some(("additional_middleware_configs", more.type_.clone()));
     }
     wanted
         .into_iter()
@@ -83,6 +89,9 @@ async fn step(entry: &MiddlewareConfig, config: &RunConfig, variables: Variables
             let parameters = entry.read_parameters().map_err(text)?;
             Some(Step::LimitRates(rate_limit::limiter(&parameters, variables).await?))
         }
+        MiddlewareType::MutatingWebhook => Some(Step::Webhooks(policy::webhooks(Power::Change, entry, variables)?)),
+        MiddlewareType::ValidatingWebhook => Some(Step::Webhooks(policy::webhooks(Power::Refuse, entry, variables)?)),
+        MiddlewareType::Authorization => Some(Step::Authorize(policy::authorizer(config, entry)?)),
         MiddlewareType::HeaderForward => {
             let headers: HeaderForwardParameters = entry.read_parameters().map_err(text)?;
             let headers = headers.add_headers.into_iter().map(|(name, value)| (name, value.0)).collect();
@@ -191,6 +200,22 @@ mod tests {
             (
                 r#""tools_filter": ["a"], "middleware_configs": [{"type": "tool-filter", "parameters": {"filter_tools": ["a"]}}]"#,
                 "no step tool-call-filter",
+            ),
+            (
+                r#""authz_config": {"type": "cedarv1"}, "middleware_configs": [{"type": "mcp-parser", "parameters": {}}]"#,
+                "no step authorization",
+            ),
+            (
+                r#""middleware_configs": [{"type": "authorization", "parameters": {"config_data": {"type": "opa"}}}]"#,
+                "authorization: type \"opa\" is not one of",
+            ),
+            (
+                r#""middleware_configs": [{"type": "validating-webhook", "parameters": {"webhooks": []}}]"#,
+                "validating-webhook: there is no webhook",
+            ),
+            (
+                r#""additional_middleware_configs": [{"type": "strip-auth"}], "middleware_configs": [{"type": "mcp-parser", "parameters": {}}]"#,
+                "no step strip-auth",
             ),
             (r#""header_forward": {"add_plaintext_headers": {"X-A": "s"}}"#, "no remote_url"),
             (r#""middleware_configs": [{"type": "auth", "parameters": 7}]"#, "auth: "),

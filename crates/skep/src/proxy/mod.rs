@@ -9,6 +9,7 @@ mod in_cluster;
 mod oidc;
 mod plain;
 mod pods;
+mod policy;
 mod rate_limit;
 mod sections;
 mod serve;

@@ -19,10 +19,7 @@ pub(super) fn check(config: &RunConfig) -> Result<(), Hinted> {
 
 fn unserved(config: &RunConfig) -> Vec<String> {
     let sections = [
-        ("authz_config (authorization)", config.authz_config.is_some()),
         ("telemetry_config (telemetry)", config.telemetry_config.is_some()),
-        ("validating_webhooks (webhooks)", !config.validating_webhooks.is_empty()),
-        ("mutating_webhooks (webhooks)", !config.mutating_webhooks.is_empty()),
         ("embedded_auth_server_config (auth server)", config.embedded_auth_server_config.is_some()),
         ("remote_auth_config (credentials for the server)", config.remote_auth_config.is_some()),
         ("token_exchange_config (credentials for the server)", config.token_exchange_config.is_some()),
@@ -54,6 +51,9 @@ fn is_served(step: &MiddlewareConfig) -> bool {
             | MiddlewareType::McpParser
             | MiddlewareType::RateLimit
             | MiddlewareType::UsageMetrics
+            | MiddlewareType::MutatingWebhook
+            | MiddlewareType::ValidatingWebhook
+            | MiddlewareType::Authorization
             | MiddlewareType::HeaderForward
             | MiddlewareType::Recovery
     )
@@ -64,17 +64,13 @@ mod tests {
     use super::*;
 
     /// Documents that ask for one thing each, and what is said about it.
-    const ASKING: [(&str, &str); 12] = [
-        (r#""authz_config": {"version": "1.0", "type": "cedarv1"}"#, "authz_config"),
+    const ASKING: [(&str, &str); 8] = [
         (r#""telemetry_config": {}"#, "telemetry_config"),
-        (r#""validating_webhooks": [{"name": "w"}]"#, "validating_webhooks"),
-        (r#""mutating_webhooks": [{"name": "w"}]"#, "mutating_webhooks"),
         (r#""embedded_auth_server_config": {}"#, "embedded_auth_server_config"),
         (r#""remote_auth_config": {}"#, "remote_auth_config"),
         (r#""token_exchange_config": {}"#, "token_exchange_config"),
         (r#""upstream_swap_config": {}"#, "upstream_swap_config"),
         (r#""aws_sts_config": {}"#, "aws_sts_config"),
-        (r#""middleware_configs": [{"type": "authorization", "parameters": {}}]"#, "middleware_configs: authorization"),
         (r#""middleware_configs": [{"type": "novel"}]"#, "middleware_configs: novel"),
         (r#""additional_middleware_configs": [{"type": "obo"}]"#, "additional_middleware_configs: obo"),
     ];

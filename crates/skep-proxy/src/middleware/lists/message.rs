@@ -6,6 +6,9 @@ use skep_mcp::{Id, Kind, Message, Payload, json};
 
 use super::{Editor, Unreadable};
 
+/// Who may keep a list, in revisions that say so.
+const CACHE_SCOPE: &str = "cacheScope";
+
 /// What a text may begin with that says how its letters are written.
 pub(super) const MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -74,5 +77,10 @@ async fn edit_result(editor: &dyn Editor, kind: CatalogKind, result: &str) -> Re
         return Err(Unreadable);
     }
     let shown = editor.edit(kind, catalog.items()).await?;
-    Ok(Some(catalog.with_items(shown.iter().map(AsRef::as_ref))))
+    let edited = catalog.with_items(shown.iter().map(AsRef::as_ref));
+    // What one reader sees of it is not for the caches of others.
+    if members.iter().any(|(name, _)| name == CACHE_SCOPE) {
+        return json::set(&edited, &[CACHE_SCOPE], "\"private\"").map(Some).map_err(|_| Unreadable);
+    }
+    Ok(Some(edited))
 }

@@ -75,6 +75,12 @@ impl ToolRules {
         self.0.shown.is_empty() || self.0.shown.contains(name)
     }
 
+    /// Whether clients can call a tool that the server knows by this name, under whatever name they know it by.
+    pub(super) fn is_callable(&self, original: &str) -> bool {
+        let visible = self.shown(original).map(|shown| shown.name.as_str()).filter(|name| !name.is_empty());
+        self.is_shown(original) || visible.is_some_and(|visible| self.is_shown(visible))
+    }
+
     /// What the server knows a tool by that clients know by this name.
     fn original<'a>(&'a self, name: &'a str) -> &'a str {
         self.0.originals.get(name).map_or(name, String::as_str)
@@ -115,6 +121,7 @@ mod tests {
     fn the_list_has_the_names_that_clients_know() {
         let rules = rules(&["weigh"], &[("weigh_hive", "weigh", ""), ("feed", "", "Feeds.")]).unwrap();
         assert!(rules.is_shown("weigh") && !rules.is_shown("weigh_hive") && !rules.is_shown("feed"));
+        assert!(rules.is_callable("weigh_hive") && !rules.is_callable("feed"));
         assert_eq!((rules.original("weigh"), rules.original("feed")), ("weigh_hive", "feed"));
     }
 }

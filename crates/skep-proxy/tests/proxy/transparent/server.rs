@@ -149,10 +149,14 @@ impl Before {
 
     pub(crate) async fn with(transparent: Transparent) -> Self {
         let before = Self::unready(Proxy::transparent(transparent)).await;
-        // It is ready when it does not say otherwise.
-        let ready = async { while before.send(Request::new("OPTIONS", "/ready")).await.status == 503 {} };
-        tokio::time::timeout(crate::http::PATIENCE, ready).await.unwrap();
+        before.await_ready().await;
         before
+    }
+
+    /// It is ready when it does not say otherwise.
+    pub(crate) async fn await_ready(&self) {
+        let ready = async { while self.send(Request::new("OPTIONS", "/ready")).await.status == 503 {} };
+        tokio::time::timeout(crate::http::PATIENCE, ready).await.unwrap();
     }
 
     /// A proxy that may still look for its server.

@@ -1,0 +1,187 @@
+use serde_json::json;
+
+use super::*;
+use crate::middleware::authz::hints::Known;
+
+fn settings(policies: &[&str]) -> CedarSettings {
+    let policies = policies.iter().map(|policy| (*policy).to_owned()).collect();
+    CedarSettings { policies, server: "hive".to_owned(), ..CedarSettings::default() }
+}
+
+fn claims(value: &Value) -> &Map<String, Value> {
+    value.as_object().unwrap()
+}
+
+fn ask(cedar: &Cedar, claims_of: &Value, question: &Question<'_>, hints: Hints) -> Result<bool, Denied> {
+    let caller = Caller { claims: Some(claims(claims_of)), ..Caller::default() };
+    cedar.allows(&cedar.principal(caller)?, question, hints)
+}
+
+/// Whether somebody may call the tool `weigh` with these arguments.
+fn decide(settings: CedarSettings, claims: &Value, arguments: &[(&str, &'static str)]) -> Result<bool, Denied> {
+    let arguments = arguments.iter().map(|(name, json)| ((*name).to_owned(), *json)).collect();
+    let question = Question { arguments, ..Question::about(Feature::Tool, "weigh") };
+    ask(&Cedar::new(settings).unwrap(), claims, &question, Hints::default())
+}
+
+fn permits(condition: &str, claims: &Value, arguments: &[(&str, &'static str)]) -> bool {
+    let policy = format!("permit(principal, action, resource) when {{ {condition} }};");
+    decide(settings(&[&policy]), claims, arguments).unwrap_or_else(|reason| panic!("{condition}: {reason}"))
+}
+
+#[test]
+fn policies_see_the_caller_the_action_and_the_resource() {
+    let caller = json!({"sub": "ann", "email": "ann@hive", "level": 3, "groups": ["keepers"], "a": {"b": [true]}});
+    for condition in [
+        r#"principal == Client::"ann""#,
+        r#"principal.claim_email == "ann@hive" && context.claim_email == "ann@hive""#,
+        r#"principal.claim_level == decimal("3.0")"#,
+        r#"principal in THVGroup::"keepers""#,
+        r#"principal.claim_a.b.contains(true)"#,
+        r#"action == Action::"call_tool" && action.operation == "call_tool""#,
+        r#"resource == Tool::"weigh" && resource in MCP::"hive""#,
+        r#"resource.name == "weigh" && resource.operation == "call" && resource.feature == "tool""#,
+        r#"context.arg_hive == "north" && resource.arg_hive == "north""#,
+        r#"context.arg_limit.lessThan(decimal("10.5")) && context.arg_dry && context.arg_list_present"#,
+        r#"!(context has arg_list) && !(context has claim_absent)"#,
+    ] {
+        let arguments = [("hive", r#""north""#), ("limit", "1e1"), ("dry", "true"), ("list", "[1]")];
+        assert!(permits(condition, &caller, &arguments), "{condition}");
+    }
+}
+
+#[test]
+fn prompts_and_resources_have_actions_of_their_own() {
+    let policy = |action: &str| format!(r#"permit(principal, action == Action::"{action}", resource);"#);
+    for (action, feature) in
+        [("call_tool", Feature::Tool), ("get_prompt", Feature::Prompt), ("read_resource", Feature::Resource)]
+    {
+        let cedar = Cedar::new(settings(&[&policy(action)])).unwrap();
+        for asked in Feature::ALL {
+            let answer = ask(&cedar, &json!({"sub": "u"}), &Question::about(asked, "x"), Hints::default());
+            assert_eq!(answer, Ok(asked == feature), "{action}");
+        }
+    }
+}
+
+#[test]
+fn trap_48_resources_are_known_by_their_exact_addresses() {
+    let policy =
+        r#"permit(principal, action, resource == Resource::"file:///a/b") when { resource.uri == "file:///a/b" };"#;
+    let cedar = Cedar::new(settings(&[policy])).unwrap();
+    let may = |uri| ask(&cedar, &json!({"sub": "u"}), &Question::about(Feature::Resource, uri), Hints::default());
+    assert_eq!(may("file:///a/b"), Ok(true));
+    for other in ["file:///a_b", "file:///a/b/", "FILE:///a/b", "file:///a%2Fb", "file:///a/b\u{0}", "\"file:///a/b\""]
+    {
+        assert_eq!(may(other), Ok(false), "{other}");
+    }
+}
+
+#[test]
+fn trap_49_hints_come_from_the_server_and_overwrite_nothing() {
+    let known = Known::default();
+    let page = r#"{"tools":[{"name":"weigh","annotations":{"readOnlyHint":true,"name":true,"operation":true}}]}"#;
+    known.learn(skep_mcp::catalog::Catalog::read(skep_mcp::catalog::CatalogKind::Tools, page).unwrap().items());
+    let policy = r#"permit(principal, action, resource)
+        when { resource.readOnlyHint && resource.name == "weigh" && resource.operation == "call" };"#;
+    let cedar = Cedar::new(settings(&[policy])).unwrap();
+    let question = Question::about(Feature::Tool, "weigh");
+    assert_eq!(ask(&cedar, &json!({"sub": "u"}), &question, known.of("weigh")), Ok(true));
+    // A caller cannot bring them along: an argument is never an attribute under its own name.
+    let spoofed = Question { arguments: vec![("readOnlyHint".to_owned(), "true")], ..question };
+    assert!(matches!(ask(&cedar, &json!({"sub": "u"}), &spoofed, Hints::default()), Err(Denied::Evaluation(_))));
+}
+
+#[test]
+fn a_policy_that_cannot_be_evaluated_denies_whatever_others_permit() {
+    let all = "permit(principal, action, resource);";
+    let broken = r#"forbid(principal, action, resource) when { context.claim_absent == "x" };"#;
+    assert_eq!(decide(settings(&[all]), &json!({"sub": "u"}), &[]), Ok(true));
+    let answer = decide(settings(&[all, broken]), &json!({"sub": "u"}), &[]);
+    assert!(matches!(&answer, Err(Denied::Evaluation(told)) if told.contains("policy1")), "{answer:?}");
+}
+
+#[test]
+fn whoever_has_no_name_may_nothing() {
+    let all = || Cedar::new(settings(&["permit(principal, action, resource);"])).unwrap();
+    assert_eq!(all().principal(Caller::default()).err(), Some(Denied::NoCaller));
+    for nobody in [json!({}), json!({"sub": ""}), json!({"sub": 7})] {
+        let caller = Caller { claims: Some(claims(&nobody)), ..Caller::default() };
+        assert_eq!(all().principal(caller).err(), Some(Denied::NoSubject));
+    }
+}
+
+#[test]
+fn what_cannot_be_told_about_a_call_denies_it() {
+    let all = "permit(principal, action, resource);";
+    for json in ["1e99", r#""\ud800""#] {
+        let answer = decide(settings(&[all]), &json!({"sub": "u"}), &[("x", json)]);
+        assert_eq!(answer, Err(Denied::Argument("x".to_owned())));
+    }
+}
+
+#[test]
+fn configured_entities_are_joined_with_those_of_the_request() {
+    let entities = json!([
+        {"uid": {"type": "THVGroup", "id": "keepers"}, "attrs": {"floor": 2}, "parents": [{"type": "THVGroup", "id": "staff"}]},
+        {"uid": {"type": "Client", "id": "ann"}, "attrs": {"desk": "north", "claim_email": "old"}, "parents": [{"type": "THVGroup", "id": "night"}]},
+        {"uid": {"type": "Tool", "id": "weigh"}, "attrs": {"owner": "ann", "name": "forged"}, "parents": [{"type": "Shelf", "id": "scales"}]},
+        {"uid": {"type": "Action", "id": "call_tool"}, "attrs": {"kind": "call"}, "parents": []},
+    ])
+    .to_string();
+    let caller = json!({"sub": "ann", "email": "new", "groups": ["keepers"]});
+    for condition in [
+        r#"principal in THVGroup::"staff""#,
+        r#"principal in THVGroup::"night" && principal in THVGroup::"keepers""#,
+        r#"principal.desk == "north" && principal.claim_email == "new""#,
+        r#"resource.owner == "ann" && resource.name == "weigh""#,
+        r#"resource in Shelf::"scales" && resource in MCP::"hive""#,
+        r#"action.kind == "call" && action.operation == "call_tool""#,
+        r#"THVGroup::"keepers".floor == 2"#,
+    ] {
+        let policy = format!("permit(principal, action, resource) when {{ {condition} }};");
+        let settings = CedarSettings { entities: entities.clone(), ..settings(&[&policy]) };
+        assert_eq!(decide(settings, &caller, &[]), Ok(true), "{condition}");
+    }
+}
+
+#[test]
+fn the_tokens_of_an_upstream_provider_take_the_place_of_the_callers_own() {
+    let upstream =
+        CedarSettings { upstream_provider: "github".to_owned(), ..settings(&["permit(principal, action, resource);"]) };
+    let cedar = Cedar::new(upstream).unwrap();
+    let own = json!({"sub": "own"});
+    let told = |access_token| {
+        let principal = cedar.principal(Caller { claims: Some(claims(&own)), access_token, identity_token: None });
+        principal.map(|principal| principal.uid.id().unescaped().to_owned())
+    };
+    assert_eq!(told(None), Err(Denied::NoUpstreamToken("github".to_owned())));
+    assert_eq!(told(Some("opaque")), Ok("own".to_owned()));
+    // {"alg":"none"}.{"sub":"octo"}
+    assert_eq!(told(Some("eyJhbGciOiJub25lIn0.eyJzdWIiOiJvY3RvIn0.")), Ok("octo".to_owned()));
+    assert_eq!(told(Some("e30.e30.e30")), Err(Denied::NoSubject));
+    assert_eq!(told(Some("e30.x.e30")), Err(Denied::UpstreamToken));
+}
+
+#[test]
+fn what_is_wrong_with_the_settings_is_told() {
+    let told = |settings| Cedar::new(settings).unwrap_err().to_string();
+    assert_eq!(told(settings(&[])), "cedar.policies must hold at least one policy");
+    assert!(
+        told(settings(&["permit(principal, action, resource);", "permit("])).starts_with("cedar.policies[1] is no")
+    );
+    // A template is not a policy yet, and two policies are not one.
+    assert!(told(settings(&["permit(principal == ?principal, action, resource);"])).starts_with("cedar.policies[0]"));
+    assert!(
+        told(settings(&["permit(principal, action, resource); forbid(principal, action, resource);"])).contains("[0]")
+    );
+    let all = "permit(principal, action, resource);";
+    for entities in ["{}", "[{}]", "nothing"] {
+        let bad = CedarSettings { entities: entities.to_owned(), ..settings(&[all]) };
+        assert!(told(bad).starts_with("cedar.entities_json is no"), "{entities}");
+    }
+    for group_type in ["A::B", "1a", "a b"] {
+        let bad = CedarSettings { group_type: group_type.to_owned(), ..settings(&[all]) };
+        assert!(told(bad).contains("group_entity_type"), "{group_type}");
+    }
+}

@@ -1,0 +1,179 @@
+//! Who may do what. Decided by the body of a request as it reaches the server, in every revision, verb and form, and once
+//! more for everything that a list shows.
+
+mod cedar;
+mod hints;
+mod pdp;
+mod question;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use futures::{FutureExt as _, StreamExt as _};
+use http::Method;
+use skep_mcp::catalog::{CatalogKind, Item};
+
+use self::cedar::{Caller, Cedar};
+pub use self::cedar::{CedarError, CedarSettings};
+use self::hints::{Hints, Known};
+use self::pdp::Pdp;
+pub use self::pdp::{ClaimMapping, PdpError, PdpSettings};
+use self::question::{Feature, Question, Wish};
+use super::exchange::{Exchange, messages};
+use super::identity::Identity;
+use super::layer::{Layer, Next};
+use super::lists::{Editor, Unreadable, edited};
+use super::refusal::Refusal;
+use crate::answer::Answer;
+use crate::intake;
+
+/// Questions about the items of one list that are under way at the same time.
+const AT_ONCE: usize = 16;
+
+/// Decides who may do what.
+#[derive(Debug, Clone)]
+pub struct Authorizer(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    engine: Engine,
+    known: Known,
+}
+
+/// Who is asked.
+#[derive(Debug)]
+enum Engine {
+    Cedar(Box<Cedar>),
+    Pdp(Box<Pdp>),
+}
+
+impl Authorizer {
+    /// Goes by Cedar policies.
+    pub fn cedar(settings: CedarSettings) -> Result<Self, CedarError> {
+        Ok(Self::new(Engine::Cedar(Box::new(Cedar::new(settings)?))))
+    }
+
+    /// Asks a policy decision point.
+    pub fn pdp(settings: PdpSettings) -> Result<Self, PdpError> {
+        Ok(Self::new(Engine::Pdp(Box::new(Pdp::new(settings)?))))
+    }
+
+    fn new(engine: Engine) -> Self {
+        Self(Arc::new(Inner { engine, known: Known::default() }))
+    }
+}
+
+impl Inner {
+    /// Whether somebody may do all of these things, one answer for each. Whatever is no clear yes is a no.
+    async fn allows(&self, identity: Option<&Identity>, questions: &[Question<'_>]) -> Vec<bool> {
+        let Some(identity) = identity else { return vec![false; questions.len()] };
+        match &self.engine {
+            Engine::Cedar(cedar) => {
+                let caller = Caller { claims: Some(&identity.claims), ..Caller::default() };
+                let principal = match cedar.principal(caller) {
+                    Ok(principal) => principal,
+                    Err(reason) => {
+                        tracing::info!(%reason, "a caller may do nothing");
+                        return vec![false; questions.len()];
+                    }
+                };
+                let allows = |question: &Question<'_>| {
+                    cedar.allows(&principal, question, self.hints(question)).unwrap_or_else(|reason| {
+                        tracing::info!(%reason, id = %question.id, "a request cannot be decided, and is refused");
+                        false
+                    })
+                };
+                questions.iter().map(allows).collect()
+            }
+            Engine::Pdp(pdp) => {
+                let ask = |question| pdp.allows(&identity.claims, question, self.hints(question)).boxed();
+                let asked: Vec<BoxFuture<'_, bool>> = questions.iter().map(ask).collect();
+                futures::stream::iter(asked).buffered(AT_ONCE).collect().await
+            }
+        }
+    }
+
+    fn hints(&self, question: &Question<'_>) -> Hints {
+        match question.feature {
+            Feature::Tool => self.known.of(&question.id),
+            Feature::Prompt | Feature::Resource => Hints::default(),
+        }
+    }
+
+    /// Lets a request pass, or says why not. A batch with one message that may not is refused as a whole.
+    async fn check(&self, exchange: &mut Exchange<'_>) -> Result<(), Answer> {
+        let is_post = exchange.parts.method == Method::POST;
+        if is_post && intake::require_json(&exchange.parts.headers).is_err() {
+            // Whoever is behind us might read it all the same.
+            return Err(Refusal::NoMessage.answer(None));
+        }
+        let identity = exchange.notes().identity().cloned();
+        let Some(payload) = exchange.payload().await? else {
+            return if is_post { Err(Refusal::NoMessage.answer(None)) } else { Ok(()) };
+        };
+        for message in messages(payload) {
+            let id = message.owned_id();
+            if question::is_ambiguous(message) != Ok(false) {
+                return Err(Refusal::NoMessage.answer(None));
+            }
+            let is_allowed = match Wish::read(message) {
+                Wish::Free | Wish::List(_) => true,
+                Wish::Refused => false,
+                Wish::Ask(question) => {
+                    self.allows(identity.as_deref(), std::slice::from_ref(&question)).await == [true]
+                }
+            };
+            if !is_allowed {
+                return Err(Refusal::Unauthorized.answer(id.as_ref()));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Layer for Authorizer {
+    fn pass<'a>(&'a self, mut exchange: Exchange<'a>, next: Next<'a>) -> BoxFuture<'a, Answer> {
+        async move {
+            if let Err(refusal) = self.0.check(&mut exchange).await {
+                return refusal;
+            }
+            let viewer = Viewer { authorizer: Arc::clone(&self.0), identity: exchange.notes().identity().cloned() };
+            edited(exchange, next, Arc::new(viewer)).await
+        }
+        .boxed()
+    }
+}
+
+/// Somebody who looks at lists.
+struct Viewer {
+    authorizer: Arc<Inner>,
+    identity: Option<Arc<Identity>>,
+}
+
+impl Editor for Viewer {
+    fn kinds(&self) -> &'static [CatalogKind] {
+        &[CatalogKind::Tools, CatalogKind::Prompts, CatalogKind::Resources]
+    }
+
+    fn edit<'a>(
+        &'a self,
+        kind: CatalogKind,
+        items: &'a [Item<'a>],
+    ) -> BoxFuture<'a, Result<Vec<Cow<'a, str>>, Unreadable>> {
+        async move {
+            let feature = Feature::of(kind).ok_or(Unreadable)?;
+            if feature == Feature::Tool {
+                self.authorizer.known.learn(items);
+            }
+            let questions: Vec<_> = items.iter().map(|item| Question::about(feature, &item.key)).collect();
+            let allowed = self.authorizer.allows(self.identity.as_deref(), &questions).await;
+            let shown = items.iter().zip(allowed).filter(|(_, is_allowed)| *is_allowed);
+            Ok(shown.map(|(item, _)| Cow::Borrowed(item.json)).collect())
+        }
+        .boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,241 @@
+//! A policy decision point that is asked over HTTP, once for every call and for every item of a list.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use serde_json::{Map, Value, json};
+use skep_mcp::json;
+
+use super::hints::Hints;
+use super::question::{Feature, Question};
+use crate::middleware::carrier::{Carrier, FilesError, TlsFiles};
+
+/// How long a decision may take, unless something else is said.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How claims become the principal of a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClaimMapping {
+    /// The names with the prefix `m`, such as `mroles`.
+    Mpe,
+    /// The common names.
+    Standard,
+}
+
+/// What the HTTP authorizer is told.
+#[derive(Debug, Clone)]
+pub struct PdpSettings {
+    /// Where the decision point is; `/decision` is added to it.
+    pub url: String,
+    /// How long a decision may take; 30 s when there is none.
+    pub timeout: Option<Duration>,
+    /// Whether any certificate is taken.
+    pub is_unverified: bool,
+    /// Whether the arguments of calls are told.
+    pub tells_arguments: bool,
+    /// Whether it is told what is done with what.
+    pub tells_operation: bool,
+    /// How claims are told.
+    pub claims: ClaimMapping,
+    /// The server that everything belongs to.
+    pub server: String,
+}
+
+/// Why there is no HTTP authorizer.
+#[derive(Debug, thiserror::Error)]
+pub enum PdpError {
+    /// The address is none.
+    #[error("pdp.http.url {0:?} must be an address that begins with http:// or https://")]
+    Url(String),
+    /// TLS cannot be set up.
+    #[error("pdp.http: {0}")]
+    Tls(#[from] FilesError),
+}
+
+/// The authorizer.
+#[derive(Debug)]
+pub(super) struct Pdp {
+    carrier: Carrier,
+    tells_arguments: bool,
+    tells_operation: bool,
+    claims: ClaimMapping,
+    server: String,
+}
+
+impl Pdp {
+    pub(super) fn new(settings: PdpSettings) -> Result<Self, PdpError> {
+        let url = format!("{}/decision", settings.url.trim_end_matches('/'));
+        let url = url.parse::<Uri>().ok().filter(|url| matches!(url.scheme_str(), Some("http" | "https")));
+        let url = url.ok_or(PdpError::Url(settings.url))?;
+        let files = TlsFiles { is_unverified: settings.is_unverified, ..TlsFiles::default() };
+        Ok(Self {
+            carrier: Carrier::new(url, settings.timeout.unwrap_or(PATIENCE), files)?,
+            tells_arguments: settings.tells_arguments,
+            tells_operation: settings.tells_operation,
+            claims: settings.claims,
+            server: settings.server,
+        })
+    }
+
+    /// Whether somebody with these claims may do something. Whatever is no clear yes is a no.
+    pub(super) async fn allows(&self, claims: &Map<String, Value>, question: &Question<'_>, hints: Hints) -> bool {
+        let Some(document) = self.document(claims, question, hints) else {
+            tracing::info!("the arguments of a call can be read in two ways; it is refused");
+            return false;
+        };
+        let mut headers = HeaderMap::new();
+        for name in [CONTENT_TYPE, ACCEPT] {
+            headers.insert(name, HeaderValue::from_static("application/json"));
+        }
+        match self.carrier.post(headers, Bytes::from(document)).await {
+            Ok((StatusCode::OK, answer)) => is_yes(&answer),
+            Ok((status, _)) => {
+                tracing::warn!(%status, "the policy decision point gives no decision");
+                false
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the policy decision point gives no decision");
+                false
+            }
+        }
+    }
+
+    /// The question as it is sent. Nothing when somebody could read the arguments in another way than the decision point.
+    fn document(&self, claims: &Map<String, Value>, question: &Question<'_>, hints: Hints) -> Option<String> {
+        let (feature, operation) = (question.feature.name(), question.feature.operation());
+        let mut about = Map::new();
+        if self.tells_operation {
+            about.insert("feature".to_owned(), json!(feature));
+            about.insert("operation".to_owned(), json!(operation));
+            about.insert("resource_id".to_owned(), json!(question.id));
+        }
+        if self.tells_arguments && !question.arguments.is_empty() {
+            about.insert("args".to_owned(), arguments(question)?);
+        }
+        let annotations: Map<String, Value> = match question.feature {
+            Feature::Tool => hints.given().map(|(name, hint)| (name.to_owned(), json!(hint))).collect(),
+            Feature::Prompt | Feature::Resource => Map::new(),
+        };
+        if !annotations.is_empty() {
+            about.insert("annotations".to_owned(), Value::Object(annotations));
+        }
+        let context = if about.is_empty() { json!({}) } else { json!({ "mcp": about }) };
+        let document = json!({
+            "principal": principal(self.claims, claims),
+            "operation": format!("mcp:{feature}:{operation}"),
+            "resource": format!("mrn:mcp:{}:{feature}:{}", self.server, question.id),
+            "context": context,
+        });
+        Some(document.to_string())
+    }
+}
+
+fn is_yes(answer: &[u8]) -> bool {
+    serde_json::from_slice::<Value>(answer).is_ok_and(|answer| answer.get("allow") == Some(&Value::Bool(true)))
+}
+
+/// The arguments, as long as no object in them has a member twice.
+fn arguments(question: &Question<'_>) -> Option<Value> {
+    let read = |(name, json): &(String, &str)| Some((name.clone(), unambiguous(json)?));
+    question.arguments.iter().map(read).collect::<Option<Map<_, _>>>().map(Value::Object)
+}
+
+fn unambiguous(json: &str) -> Option<Value> {
+    match json.bytes().next()? {
+        b'{' => {
+            let members = json::members(json).ok()?;
+            let read = |(name, value): (String, &str)| Some((name, unambiguous(value)?));
+            members.into_iter().map(read).collect::<Option<Map<_, _>>>().map(Value::Object)
+        }
+        b'[' => json::items(json).ok()?.into_iter().map(unambiguous).collect::<Option<Vec<_>>>().map(Value::Array),
+        _ => serde_json::from_str(json).ok(),
+    }
+}
+
+/// Claims under the names that the decision point knows. What the caller has not is not told.
+fn principal(mapping: ClaimMapping, claims: &Map<String, Value>) -> Value {
+    let names: &[(&str, &[&str])] = match mapping {
+        ClaimMapping::Mpe => &[
+            ("sub", &["sub"]),
+            ("mroles", &["mroles", "roles"]),
+            ("mgroups", &["mgroups", "groups"]),
+            ("scopes", &["scopes", "scope"]),
+            ("mclearance", &["mclearance", "clearance"]),
+            ("mannotations", &["mannotations", "annotations"]),
+        ],
+        ClaimMapping::Standard => {
+            &[("sub", &["sub"]), ("roles", &["roles"]), ("groups", &["groups"]), ("scopes", &["scopes", "scope"])]
+        }
+    };
+    let told = names.iter().filter_map(|(name, sources)| {
+        let claim = sources.iter().find_map(|source| claims.get(*source))?;
+        Some(((*name).to_owned(), claim.clone()))
+    });
+    let mut principal: Map<String, Value> = told.collect();
+    if mapping == ClaimMapping::Mpe {
+        principal.entry("mannotations").or_insert_with(|| json!({}));
+    }
+    Value::Object(principal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pdp(tells_everything: bool, claims: ClaimMapping) -> Pdp {
+        let settings = PdpSettings {
+            url: "http://pdp.example/v1/".to_owned(),
+            timeout: None,
+            is_unverified: true,
+            tells_arguments: tells_everything,
+            tells_operation: tells_everything,
+            claims,
+            server: "s".to_owned(),
+        };
+        Pdp::new(settings).unwrap()
+    }
+
+    fn read(document: Option<String>) -> Value {
+        serde_json::from_str(&document.unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_bare_question_has_all_four_members() {
+        let claims = json!({"sub": "u", "scope": "a b", "roles": ["r"], "name": "U"});
+        let question = Question::about(Feature::Resource, "file:///a b");
+        let bare = pdp(false, ClaimMapping::Standard);
+        let asked = read(bare.document(claims.as_object().unwrap(), &question, Hints::default()));
+        let expected = json!({
+            "principal": {"sub": "u", "roles": ["r"], "scopes": "a b"},
+            "operation": "mcp:resource:read",
+            "resource": "mrn:mcp:s:resource:file:///a b",
+            "context": {},
+        });
+        assert_eq!(asked, expected);
+    }
+
+    #[test]
+    fn what_is_asked_for_is_told_and_arguments_of_two_meanings_are_not() {
+        let whole = pdp(true, ClaimMapping::Mpe);
+        let claims = json!({"sub": "u", "groups": ["g"]});
+        let ask = |json: &'static str| {
+            let question = Question { arguments: vec![("x".to_owned(), json)], ..Question::about(Feature::Tool, "t") };
+            whole.document(claims.as_object().unwrap(), &question, Hints::default())
+        };
+        let asked = read(ask(r#"{"a":[1]}"#));
+        assert_eq!(asked["principal"], json!({"sub": "u", "mgroups": ["g"], "mannotations": {}}));
+        let told = json!({"feature": "tool", "operation": "call", "resource_id": "t", "args": {"x": {"a": [1]}}});
+        assert_eq!(asked["context"]["mcp"], told);
+        assert_eq!(ask(r#"[{"a":1,"\u0061":2}]"#), None);
+    }
+
+    #[test]
+    fn only_true_is_a_yes() {
+        assert!(is_yes(br#"{"allow":true,"reason":"x"}"#));
+        for answer in [&b""[..], b"true", b"{}", br#"{"allow":"true"}"#, br#"{"allow":1}"#, br#"{"allow":true"#] {
+            assert!(!is_yes(answer), "{}", String::from_utf8_lossy(answer));
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! One message, told to one callback after the other.
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+use super::document::{About, Verdict};
+use super::signature::{self, Secret};
+use super::{FailurePolicy, Power, WebhookError, WebhookSettings, patch};
+use crate::middleware::carrier::Carrier;
+use crate::middleware::refusal::Refusal;
+
+/// A callback that is ready to be asked.
+#[derive(Debug)]
+pub(super) struct Hook {
+    name: String,
+    policy: FailurePolicy,
+    carrier: Carrier,
+    secret: Option<Secret>,
+}
+
+/// What came of asking.
+enum Reply {
+    Verdict(Verdict),
+    /// The callback cannot take the message, which is a no whatever the policy says.
+    Unprocessable,
+    Failed(String),
+}
+
+impl Hook {
+    pub(super) fn new(settings: WebhookSettings) -> Result<Self, WebhookError> {
+        let name = settings.name;
+        let wrong = |problem| WebhookError::Settings { name: name.clone(), problem };
+        if name.is_empty() {
+            return Err(wrong("it needs a name"));
+        }
+        let url: Uri = settings.url.parse().map_err(|_| wrong("its url is no address"))?;
+        match url.scheme_str() {
+            Some("https") => {}
+            Some("http") if settings.tls.is_unverified => {}
+            Some("http") => return Err(wrong("its url must use https, or set insecure_skip_verify to use http")),
+            _ => return Err(wrong("its url must begin with https://")),
+        }
+        if let Some(secret) = &settings.secret {
+            secret.read().map_err(|cause| WebhookError::Secret { name: name.clone(), cause })?;
+        }
+        let carrier = Carrier::new(url, settings.timeout, settings.tls)
+            .map_err(|cause| WebhookError::Carrier { name: name.clone(), cause })?;
+        Ok(Self { name, policy: settings.failure_policy, carrier, secret: settings.secret })
+    }
+
+    async fn ask(&self, document: Bytes, now: OffsetDateTime) -> Reply {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some(secret) = &self.secret {
+            match secret.read() {
+                Ok(key) => signature::sign(&mut headers, &key, now, &document),
+                Err(error) => return Reply::Failed(error.to_string()),
+            }
+        }
+        match self.carrier.post(headers, document).await {
+            Err(error) => Reply::Failed(error.to_string()),
+            Ok((StatusCode::OK, body)) => match Verdict::read(&body) {
+                Some(verdict) => Reply::Verdict(verdict),
+                None => Reply::Failed("the answer is no verdict".to_owned()),
+            },
+            Ok((StatusCode::UNPROCESSABLE_ENTITY, _)) => Reply::Unprocessable,
+            Ok((status, _)) => Reply::Failed(format!("the answer has the status {status}")),
+        }
+    }
+}
+
+/// Asks callbacks about a message until one says no. Gives the message as they have changed it, if they have.
+pub(super) async fn run(
+    hooks: &[Hook],
+    power: Power,
+    about: &About<'_>,
+    message: &str,
+) -> Result<Option<String>, Refusal> {
+    let shared = Uuid::new_v4();
+    let mut current: Option<String> = None;
+    for hook in hooks {
+        let now = OffsetDateTime::now_utc();
+        let uid = if power == Power::Refuse { shared } else { Uuid::new_v4() };
+        let text = current.as_deref().unwrap_or(message);
+        let document = about.document(uid, now, text);
+        match (hook.ask(document.into(), now).await, power) {
+            (Reply::Verdict(verdict), _) if !verdict.is_allowed => {
+                tracing::info!(webhook = hook.name, reason = verdict.reason, "a webhook refused a request");
+                return Err(denied(power));
+            }
+            (Reply::Verdict(verdict), Power::Change) => {
+                match verdict.change.map(|change| patch::apply(text, &change)).transpose() {
+                    Ok(None) => {}
+                    Ok(Some(changed)) => current = Some(changed),
+                    Err(error) => {
+                        tracing::warn!(webhook = hook.name, %error, "a change by a webhook cannot be made");
+                        if hook.policy == FailurePolicy::Fail {
+                            return Err(Refusal::PatchFromWebhook(error.told()));
+                        }
+                    }
+                }
+            }
+            (Reply::Verdict(_), Power::Refuse) => {}
+            (Reply::Unprocessable, Power::Change) => return Err(Refusal::UnprocessableByWebhook),
+            (Reply::Unprocessable, Power::Refuse) => return Err(denied(power)),
+            (Reply::Failed(error), _) => {
+                tracing::warn!(webhook = hook.name, error, "a webhook failed");
+                match (hook.policy, power) {
+                    (FailurePolicy::Ignore, _) => {}
+                    (FailurePolicy::Fail, Power::Change) => return Err(Refusal::WebhookFailed),
+                    (FailurePolicy::Fail, Power::Refuse) => return Err(denied(power)),
+                }
+            }
+        }
+    }
+    Ok(current)
+}
+
+fn denied(power: Power) -> Refusal {
+    match power {
+        Power::Change => Refusal::DeniedByWebhook,
+        Power::Refuse => Refusal::DeniedByPolicy,
+    }
+}

@@ -1,0 +1,162 @@
+//! Every way to say something so that the one who decides and the one who does it might hear different things.
+
+use serde_json::{Value, json};
+use skep_proxy::transparent::Dialect;
+
+use super::{authorizer, guarded, has_burnt, hive, legacy, steps};
+use crate::http::{Request, call, modern, request};
+use crate::transparent::server::Server;
+
+fn raw(text: &str) -> Request {
+    Request::post(&Value::Null).plain().body(text.to_owned())
+}
+
+fn burn() -> Value {
+    call(7, "burn")
+}
+
+/// What is tried, by the name of the trick.
+fn tricks() -> Vec<(&'static str, Request)> {
+    let burn_text = burn().to_string();
+    let mut quiet = burn();
+    quiet.as_object_mut().unwrap().remove("id");
+    let mut tricks = vec![
+        ("as it is", Request::post(&burn())),
+        ("as a notification", Request::post(&quiet)),
+        ("in a batch", Request::post(&json!([burn()]))),
+        ("in a batch behind what is allowed", Request::post(&json!([call(1, "weigh"), burn()]))),
+        ("in a batch of 2025-03-26", legacy("2025-03-26", &json!([call(1, "weigh"), burn()]))),
+        ("under a header that names another tool", Request::post(&burn()).header("Mcp-Name", "weigh")),
+        ("under a header that names another method", Request::post(&burn()).header("Mcp-Method", "ping")),
+        (
+            "modern, with the name of another tool",
+            modern(7, "tools/call", json!({"name": "burn"})).instead("Mcp-Name", "weigh"),
+        ),
+        ("modern, then legacy", legacy("2025-11-25", &modern_body("burn"))),
+        ("legacy, with a modern header", Request::post(&burn()).header("MCP-Protocol-Version", "2026-07-28")),
+        ("in somebody's session", Request::post(&burn()).in_session("made-up")),
+        ("as text", Request::post(&burn()).instead("Content-Type", "text/plain")),
+        ("as nearly JSON", Request::post(&burn()).instead("Content-Type", "application/jsonx")),
+        ("as a form", Request::post(&burn()).instead("Content-Type", "application/x-www-form-urlencoded")),
+        ("without a type", Request::new("POST", "/mcp").body(burn_text.clone())),
+        ("by PUT", Request::new("PUT", "/mcp").header("Content-Type", "application/json").body(burn_text.clone())),
+        ("by PATCH", Request::new("PATCH", "/mcp").header("Content-Type", "application/json").body(burn_text.clone())),
+        (
+            "by DELETE",
+            Request::new("DELETE", "/mcp").header("Content-Type", "application/json").body(burn_text.clone()),
+        ),
+        ("by GET", Request::new("GET", "/mcp").header("Content-Type", "application/json").body(burn_text.clone())),
+        (
+            "at the address of a stream",
+            Request::new("POST", "/x/sse").header("Content-Type", "application/json").body(burn_text.clone()),
+        ),
+        (
+            "at another address",
+            Request::new("POST", "/elsewhere").header("Content-Type", "application/json").body(burn_text),
+        ),
+        ("in a task", Request::post(&request(7, "tasks/result", &json!({"taskId": "1", "name": "burn"})))),
+        (
+            "in a resource",
+            Request::post(&request(7, "resources/read", &json!({"uri": "hive://1", "name": "burn", "Uri": "burn"}))),
+        ),
+    ];
+    for (name, text) in [
+        (
+            "with the name twice",
+            r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"weigh","name":"burn"}}"#,
+        ),
+        (
+            "with the name twice, written in two ways",
+            r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"weigh","n\u0061me":"burn"}}"#,
+        ),
+        (
+            "with the name twice, in capitals",
+            r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"weigh","Name":"burn"}}"#,
+        ),
+        (
+            "with the parameters twice",
+            r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"weigh"},"params":{"name":"burn"}}"#,
+        ),
+        (
+            "with the parameters twice, with a long s",
+            r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"weigh"},"param\u017f":{"name":"burn"}}"#,
+        ),
+        (
+            "with the method twice, in capitals",
+            r#"{"jsonrpc":"2.0","id":7,"method":"ping","METHOD":"tools/call","params":{"name":"burn"}}"#,
+        ),
+        (
+            "with the method in other words",
+            r#"{"jsonrpc":"2.0","id":7,"method":"tools\u002fcall","params":{"name":"\u0062urn"}}"#,
+        ),
+        (
+            "with a mark before it",
+            "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"burn\"}}",
+        ),
+        (
+            "with a space before it that is none",
+            "\u{a0}{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"burn\"}}",
+        ),
+        (
+            "behind another message",
+            "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"burn\"}}",
+        ),
+        (
+            "with a zero behind the name",
+            r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"weigh\u0000burn"}}"#,
+        ),
+        ("with a result", r#"{"jsonrpc":"2.0","id":7,"result":{},"method":"tools/call","params":{"name":"burn"}}"#),
+        ("with an id of null", r#"{"jsonrpc":"2.0","id":null,"method":"tools/call","params":{"name":"burn"}}"#),
+        (
+            "within a batch within a batch",
+            r#"[[{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"burn"}}]]"#,
+        ),
+    ] {
+        tricks.push((name, raw(text)));
+    }
+    tricks
+}
+
+fn modern_body(tool: &str) -> Value {
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}});
+    request(7, "tools/call", &json!({"name": tool, "_meta": meta}))
+}
+
+#[tokio::test]
+async fn no_trick_reaches_a_tool_that_is_denied() {
+    for dialect in [Dialect::Streamable, Dialect::Sse] {
+        let server = Server::start(hive).await;
+        let before = guarded(&server, dialect, steps(authorizer(&["keepers"]))).await;
+        for (trick, request) in tricks() {
+            let mut answer = before.send(request).await;
+            let text = answer.text().await;
+            assert!(!has_burnt(&server.seen()), "{trick} ({dialect:?}): {} {text}", answer.status);
+            assert!((400..500).contains(&answer.status), "{trick} ({dialect:?}): {} {text}", answer.status);
+        }
+    }
+}
+
+#[tokio::test]
+async fn trap_25_only_json_is_judged_and_nothing_else_passes() {
+    let server = Server::start(hive).await;
+    let before = guarded(&server, Dialect::Streamable, steps(authorizer(&["keepers"]))).await;
+    let weigh = || Request::post(&call(7, "weigh")).plain();
+    assert_eq!(before.send(weigh().instead("Content-Type", "Application/JSON; charset=x")).await.status, 200);
+    for kind in ["text/plain", "application/jsonx", ""] {
+        let mut answer = before.send(weigh().instead("Content-Type", kind)).await;
+        assert_eq!(
+            (answer.status, answer.text().await.as_str()),
+            (400, "Invalid or malformed MCP request\n"),
+            "{kind}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_answer_to_the_servers_own_question_passes() {
+    let server = Server::start(hive).await;
+    let before = guarded(&server, Dialect::Streamable, steps(authorizer(&["guests"]))).await;
+    let answer = json!({"jsonrpc": "2.0", "id": "s-1", "result": {"roots": []}});
+    assert!(before.send(Request::post(&answer)).await.status < 300);
+    assert_eq!(server.seen().len(), 1);
+}

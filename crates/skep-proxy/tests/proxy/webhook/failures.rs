@@ -1,0 +1,129 @@
+//! Everything that can be wrong with a callback, and what comes of it.
+
+use serde_json::{Value, json};
+use skep_proxy::middleware::{FailurePolicy, Power};
+
+use super::{proxy, settings, step};
+use crate::authz::hive;
+use crate::http::{Request, call};
+use crate::transparent::server::{Reply, Server, reply};
+
+const POWERS: [Power; 2] = [Power::Refuse, Power::Change];
+const POLICIES: [FailurePolicy; 2] = [FailurePolicy::Fail, FailurePolicy::Ignore];
+
+/// The status, code and words of a refusal.
+type Told = (u16, i64, &'static str);
+
+const DENIED: [Told; 2] = [(403, 403, "Request denied by policy"), (403, 403, "Request denied by webhook policy")];
+const UNPROCESSABLE: [Told; 2] =
+    [(403, 403, "Request denied by policy"), (422, 403, "Request denied by webhook policy")];
+const FAILED: [Told; 2] = [(403, 403, "Request denied by policy"), (500, -32603, "Webhook error")];
+
+/// Checks what a client is told whose callback is at `address`, and that the server is asked only when nothing is wrong.
+async fn check(failure: &str, address: &str, power: Power, policy: FailurePolicy, expected: Option<Told>) {
+    let row = format!("{failure}, {power:?}, {policy:?}");
+    let server = Server::start(hive).await;
+    let before = proxy(&server, vec![step(power, vec![settings(address, policy)])], vec![]).await;
+    let mut answer = before.send(Request::post(&call("seven", "weigh")).plain()).await;
+    let text = answer.text().await;
+    assert!(!text.contains("hunter2"), "{row}: {text}");
+    match expected {
+        None => assert_eq!((answer.status, server.seen().len()), (200, 1), "{row}: {text}"),
+        Some((status, code, words)) => {
+            let error = json!({"jsonrpc": "2.0", "id": "seven", "error": {"code": code, "message": words}});
+            assert_eq!((answer.status, serde_json::from_str::<Value>(&text).unwrap()), (status, error), "{row}");
+            assert!(server.seen().is_empty(), "{row}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_callback_that_fails_is_followed_by_its_policy() {
+    let answers: [(&str, fn() -> Reply); 8] = [
+        ("garbage", || reply(200, &[], "<html>hunter2")),
+        ("no verdict", || reply(200, &[], r#"{"message":"hunter2"}"#)),
+        ("nothing", || reply(200, &[], "")),
+        ("a failure", || reply(500, &[], r#"{"allowed":true,"message":"hunter2"}"#)),
+        ("not found", || reply(404, &[], "hunter2")),
+        ("another success", || reply(204, &[], "")),
+        ("a redirect", || reply(307, &[("location", "/elsewhere")], "")),
+        ("ten megabytes", || reply(200, &[], format!(r#"{{"allowed":true,"message":"{}"}}"#, "x".repeat(10 << 20)))),
+    ];
+    for (failure, answer) in answers {
+        let hook = Server::start(move |seen| match seen.target.as_str() {
+            "/hook" => answer(),
+            _ => reply(200, &[], r#"{"allowed":true}"#),
+        })
+        .await;
+        for (power, failed) in POWERS.into_iter().zip(FAILED) {
+            check(failure, &hook.address, power, FailurePolicy::Fail, Some(failed)).await;
+            check(failure, &hook.address, power, FailurePolicy::Ignore, None).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_callback_that_is_away_or_silent_is_followed_by_its_policy() {
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let silent_address = silent.local_addr().unwrap().to_string();
+    let away = Server::start(|_| reply(200, &[], "")).await;
+    let away_address = away.address.clone();
+    away.end().await;
+    for (failure, address) in [("silence", &silent_address), ("absence", &away_address)] {
+        for (power, failed) in POWERS.into_iter().zip(FAILED) {
+            check(failure, address, power, FailurePolicy::Fail, Some(failed)).await;
+            check(failure, address, power, FailurePolicy::Ignore, None).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn trap_53_a_no_is_a_no_under_every_policy() {
+    let no = Server::start(|_| reply(200, &[], r#"{"allowed":false,"message":"hunter2","reason":"hunter2"}"#)).await;
+    let cannot = Server::start(|_| reply(422, &[], "hunter2")).await;
+    for policy in POLICIES {
+        for (index, power) in POWERS.into_iter().enumerate() {
+            check("no", &no.address, power, policy, Some(DENIED[index])).await;
+            check("422", &cannot.address, power, policy, Some(UNPROCESSABLE[index])).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_change_that_cannot_be_made_is_followed_by_the_policy() {
+    for (patch_type, patch, words) in [
+        ("merge", json!([1]), "Unsupported patch type from webhook"),
+        ("json_patch", json!({"op": "add"}), "Malformed patch from webhook"),
+        ("json_patch", json!([{"op": "add", "path": "/mcp_request/x"}]), "Invalid patch from webhook"),
+        (
+            "json_patch",
+            json!([{"op": "remove", "path": "/context/server_name"}]),
+            "Patch must be scoped to mcp_request",
+        ),
+        ("json_patch", json!([{"op": "remove", "path": "/mcp_request/x"}]), "Failed to apply patch from webhook"),
+    ] {
+        let answer = json!({"allowed": true, "patch_type": patch_type, "patch": patch}).to_string();
+        let hook = Server::start(move |_| reply(200, &[], answer.clone())).await;
+        check(words, &hook.address, Power::Change, FailurePolicy::Fail, Some((500, -32603, words))).await;
+        check(words, &hook.address, Power::Change, FailurePolicy::Ignore, None).await;
+        // One that may only refuse changes nothing, whatever it says.
+        check(words, &hook.address, Power::Refuse, FailurePolicy::Fail, None).await;
+    }
+}
+
+#[tokio::test]
+async fn trap_24_what_a_change_makes_has_to_be_one_request() {
+    let no_request = "Webhook produced an invalid MCP request";
+    for (op, path, value) in [
+        ("remove", "/mcp_request/method", Value::Null),
+        ("replace", "/mcp_request/id", json!(8)),
+        ("replace", "/mcp_request/params", json!(7)),
+    ] {
+        let patch = json!([{"op": op, "path": path, "value": value}]);
+        let answer = json!({"allowed": true, "patch_type": "json_patch", "patch": patch}).to_string();
+        let hook = Server::start(move |_| reply(200, &[], answer.clone())).await;
+        for policy in POLICIES {
+            check(path, &hook.address, Power::Change, policy, Some((500, -32603, no_request))).await;
+        }
+    }
+}
