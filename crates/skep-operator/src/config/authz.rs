@@ -113,10 +113,6 @@ mod tests {
                 cedar(&json!({"policies": [PERMIT, "permit(principal, action, resource)"]})),
                 "config.policies[1] is no Cedar policy: unexpected end of input",
             ),
-            (
-                cedar(&json!({"policies": [PERMIT], "entities_json": "{"})),
-                "config.entities_json is no list of Cedar entities: @",
-            ),
             (cedar(&json!({"policies": "one"})), "config.policies: expected a list, found a text"),
             (http(&json!({"http": endpoint, "claim_mapping": "standard"})), ""),
             (http(&json!({"http": endpoint, "claim_mapping": "mpe", "context": {"include_args": true}})), ""),
