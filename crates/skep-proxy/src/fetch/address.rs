@@ -3,14 +3,29 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Addresses that are not on the internet, or where clouds answer machines about themselves.
-const CLOSED_V4: [(Ipv4Addr, u32); 15] = [
+/// Addresses that nobody has a reason to be asked at: of no machine or of many, of machines without a network, and where
+/// clouds answer machines about themselves.
+const BARRED_V4: [(Ipv4Addr, u32); 7] = [
     (Ipv4Addr::UNSPECIFIED, 8),
+    (Ipv4Addr::new(100, 100, 100, 200), 32),
+    (Ipv4Addr::new(168, 63, 129, 16), 32),
+    (Ipv4Addr::new(169, 254, 0, 0), 16),
+    (Ipv4Addr::new(192, 0, 0, 192), 32),
+    (Ipv4Addr::new(224, 0, 0, 0), 4),
+    (Ipv4Addr::new(240, 0, 0, 0), 4),
+];
+const BARRED_V6: [(Ipv6Addr, u32); 5] = [
+    (Ipv6Addr::UNSPECIFIED, 128),
+    (Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254), 128),
+    (Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254), 128),
+    (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10),
+    (Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8),
+];
+/// Addresses that are not on the internet.
+const INNER_V4: [(Ipv4Addr, u32); 10] = [
     (Ipv4Addr::new(10, 0, 0, 0), 8),
     (Ipv4Addr::new(100, 64, 0, 0), 10),
     (Ipv4Addr::new(127, 0, 0, 0), 8),
-    (Ipv4Addr::new(168, 63, 129, 16), 32),
-    (Ipv4Addr::new(169, 254, 0, 0), 16),
     (Ipv4Addr::new(172, 16, 0, 0), 12),
     (Ipv4Addr::new(192, 0, 0, 0), 24),
     (Ipv4Addr::new(192, 0, 2, 0), 24),
@@ -18,40 +33,41 @@ const CLOSED_V4: [(Ipv4Addr, u32); 15] = [
     (Ipv4Addr::new(198, 18, 0, 0), 15),
     (Ipv4Addr::new(198, 51, 100, 0), 24),
     (Ipv4Addr::new(203, 0, 113, 0), 24),
-    (Ipv4Addr::new(224, 0, 0, 0), 4),
-    (Ipv4Addr::new(240, 0, 0, 0), 4),
 ];
-const CLOSED_V6: [(Ipv6Addr, u32); 9] = [
-    (Ipv6Addr::UNSPECIFIED, 128),
+const INNER_V6: [(Ipv6Addr, u32); 6] = [
     (Ipv6Addr::LOCALHOST, 128),
     (Ipv6Addr::new(0x64, 0xff9b, 1, 0, 0, 0, 0, 0), 48),
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 32),
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32),
     (Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, 0), 7),
-    (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10),
     (Ipv6Addr::new(0xfec0, 0, 0, 0, 0, 0, 0, 0), 10),
-    (Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8),
 ];
+
+/// Whether an address is one of those that are never dialled, whoever allows what.
+pub(super) fn is_barred(address: IpAddr) -> bool {
+    is_among(address, &BARRED_V4, &BARRED_V6)
+}
 
 /// Whether an address is one of those that are not for everybody.
 pub(super) fn is_private(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(address) => is_private_v4(address),
-        IpAddr::V6(address) => match embedded(address) {
-            Some(embedded) => is_private_v4(embedded),
-            None => CLOSED_V6.iter().any(|(network, bits)| {
-                let shift = 128 - bits;
-                address.to_bits() >> shift == network.to_bits() >> shift
-            }),
-        },
-    }
+    is_barred(address) || is_among(address, &INNER_V4, &INNER_V6)
 }
 
-fn is_private_v4(address: Ipv4Addr) -> bool {
-    CLOSED_V4.iter().any(|(network, bits)| {
-        let shift = 32 - bits;
-        address.to_bits() >> shift == network.to_bits() >> shift
-    })
+fn is_among(address: IpAddr, v4: &[(Ipv4Addr, u32)], v6: &[(Ipv6Addr, u32)]) -> bool {
+    let address = match address {
+        IpAddr::V6(address) => embedded(address).map_or(IpAddr::V6(address), IpAddr::V4),
+        address @ IpAddr::V4(_) => address,
+    };
+    match address {
+        IpAddr::V4(address) => v4.iter().any(|(network, bits)| {
+            let shift = 32 - bits;
+            address.to_bits() >> shift == network.to_bits() >> shift
+        }),
+        IpAddr::V6(address) => v6.iter().any(|(network, bits)| {
+            let shift = 128 - bits;
+            address.to_bits() >> shift == network.to_bits() >> shift
+        }),
+    }
 }
 
 /// The address of version 4 that an address of version 6 leads to.
@@ -114,6 +130,33 @@ mod tests {
             "ff02::1",
         ] {
             assert!(is_private(address.parse().unwrap()), "{address}");
+        }
+    }
+
+    #[test]
+    fn what_is_barred_is_barred_for_everybody_and_the_own_networks_are_not() {
+        for address in [
+            "0.0.0.0",
+            "169.254.169.254",
+            "169.254.170.2",
+            "100.100.100.200",
+            "168.63.129.16",
+            "192.0.0.192",
+            "224.0.0.1",
+            "255.255.255.255",
+            "::",
+            "::ffff:169.254.169.254",
+            "64:ff9b::a9fe:a9fe",
+            "2002:a9fe:a9fe::1",
+            "fd00:ec2::254",
+            "fd20:ce::254",
+            "fe80::1",
+            "ff02::1",
+        ] {
+            assert!(is_barred(address.parse().unwrap()), "{address}");
+        }
+        for address in ["127.0.0.1", "::1", "10.96.0.10", "172.20.1.1", "192.168.1.1", "100.64.0.1", "fd00::1", "1.1.1.1"] {
+            assert!(!is_barred(address.parse().unwrap()), "{address}");
         }
     }
 

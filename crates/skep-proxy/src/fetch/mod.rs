@@ -1,14 +1,17 @@
-//! The one way in which the proxy itself asks others for something: issuers for keys, endpoints for decisions.
+//! The one way in which the proxy itself asks others for something: issuers for keys, callbacks and endpoints for
+//! decisions.
 //!
 //! Names are resolved, the addresses are checked, and only what was checked is dialled; that holds for every redirect,
-//! too. An answer has a largest size and a longest time.
+//! too. An answer has a largest size and a longest time. The files of TLS may change while the proxy runs.
 
 mod address;
 mod resolve;
 #[cfg(test)]
 mod tests;
+mod tls_files;
 
 use std::error::Error;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -21,15 +24,13 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use rustls::crypto::aws_lc_rs::default_provider;
-use rustls::{ClientConfig, RootCertStore};
+use parking_lot::Mutex;
 
-use self::address::is_private;
-use self::resolve::{Closed, Judge, Lookup, Resolver, check_literal, system};
-use crate::tls::{self, TlsError};
+use self::address::{is_barred, is_private};
+use self::resolve::{Closed, Judge, Resolver, check_literal, system};
+use self::tls_files::Stamp;
+pub use self::tls_files::{FilesError, TlsFiles};
 
-/// How long a connection may take, and the head of an answer.
-const HEAD: Duration = Duration::from_secs(10);
 /// How long connections are kept for the next request.
 const IDLE: Duration = Duration::from_mins(1);
 /// How often a request may be sent elsewhere.
@@ -38,19 +39,28 @@ const REDIRECTS: usize = 5;
 /// What may be asked, and whom to trust.
 #[derive(Debug, Clone)]
 pub struct FetchPolicy {
-    /// Whether addresses that are not for everybody may be dialled.
+    /// Whether addresses of this machine and of its networks may be dialled. Those where clouds answer machines about
+    /// themselves never are.
     pub allows_private: bool,
     /// Whether servers may be asked without TLS.
     pub allows_http: bool,
-    /// The authorities to trust instead of the machine's, as PEM.
-    pub authorities: Option<Vec<u8>>,
+    /// Whom to trust, and who we are.
+    pub tls: TlsFiles,
+    /// How long a connection may take, and the head of an answer.
+    pub head: Duration,
     /// How long all of it may take, redirects included.
     pub patience: Duration,
 }
 
 impl Default for FetchPolicy {
     fn default() -> Self {
-        Self { allows_private: false, allows_http: false, authorities: None, patience: Duration::from_secs(30) }
+        Self {
+            allows_private: false,
+            allows_http: false,
+            tls: TlsFiles::default(),
+            head: Duration::from_secs(10),
+            patience: Duration::from_secs(30),
+        }
     }
 }
 
@@ -80,49 +90,56 @@ pub enum FetchError {
     Redirect(String),
 }
 
+type HttpClient = Client<HttpsConnector<HttpConnector<Resolver>>, Full<Bytes>>;
+
 /// Asks others.
 #[derive(Clone)]
-pub struct Fetcher {
-    client: Client<HttpsConnector<HttpConnector<Resolver>>, Full<Bytes>>,
-    is_closed: Judge,
-    allows_http: bool,
-    patience: Duration,
+pub struct Fetcher(Arc<Inner>);
+
+struct Inner {
+    policy: FetchPolicy,
+    resolver: Resolver,
+    /// With the files as they were when it was made.
+    client: Mutex<(Stamp, HttpClient)>,
 }
 
 impl std::fmt::Debug for Fetcher {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Fetcher").field("allows_http", &self.allows_http).finish_non_exhaustive()
+        formatter.debug_struct("Fetcher").field("policy", &self.0.policy).finish_non_exhaustive()
     }
 }
 
 impl Fetcher {
-    /// Somebody who keeps to a policy.
-    pub fn new(policy: &FetchPolicy) -> Result<Self, TlsError> {
-        let is_closed: Judge = if policy.allows_private { |_| false } else { is_private };
-        Self::judging(policy, is_closed, system())
+    /// Somebody who keeps to a policy. Its files have to be there now; later they are looked at before every request.
+    pub fn new(policy: FetchPolicy) -> Result<Self, FilesError> {
+        let is_closed: Judge = if policy.allows_private { is_barred } else { is_private };
+        Self::judging(policy, Resolver { is_closed, lookup: system() })
     }
 
-    fn judging(policy: &FetchPolicy, is_closed: Judge, lookup: Lookup) -> Result<Self, TlsError> {
-        let mut connector = HttpConnector::new_with_resolver(Resolver { is_closed, lookup });
-        connector.enforce_http(false);
-        connector.set_nodelay(true);
-        connector.set_connect_timeout(Some(HEAD));
-        let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(trust(policy.authorities.as_deref())?)
-            .https_or_http()
-            .enable_http1()
-            .wrap_connector(connector);
-        let client = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE)
-            .build(connector);
-        Ok(Self { client, is_closed, allows_http: policy.allows_http, patience: policy.patience })
+    fn judging(policy: FetchPolicy, resolver: Resolver) -> Result<Self, FilesError> {
+        let stamp = policy.tls.stamp();
+        let client = client(&policy, resolver.clone())?;
+        Ok(Self(Arc::new(Inner { policy, resolver, client: Mutex::new((stamp, client)) })))
     }
 
-    /// Sends a request, and reads all of the answer, at most so many bytes of it.
+    /// The client for the files as they are now. Files that cannot be used do not take the place of those that can:
+    /// they may be half written.
+    fn client(&self) -> HttpClient {
+        let stamp = self.0.policy.tls.stamp();
+        let mut current = self.0.client.lock();
+        if current.0 != stamp {
+            match client(&self.0.policy, self.0.resolver.clone()) {
+                Ok(client) => *current = (stamp, client),
+                Err(error) => tracing::warn!(%error, "changed TLS files cannot be used; the old ones still are"),
+            }
+        }
+        current.1.clone()
+    }
+
+    /// Sends a request, and reads all of the answer if it is a success, at most so many bytes of it.
     pub async fn send(&self, request: Request<Bytes>, largest: usize) -> Result<Response<Bytes>, FetchError> {
         let host = request.uri().host().unwrap_or_default().to_owned();
-        let sent = tokio::time::timeout(self.patience, self.follow(request, largest)).await;
+        let sent = tokio::time::timeout(self.0.policy.patience, self.follow(request, largest)).await;
         sent.unwrap_or(Err(FetchError::TooSlow(host)))
     }
 
@@ -151,45 +168,50 @@ impl Fetcher {
         *sent.method_mut() = request.method().clone();
         *sent.uri_mut() = request.uri().clone();
         *sent.headers_mut() = request.headers().clone();
-        match tokio::time::timeout(HEAD.min(self.patience), self.client.request(sent)).await {
+        match tokio::time::timeout(self.0.policy.head, self.client().request(sent)).await {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(error)) => Err(failure(host, &error)),
             Err(_) => Err(FetchError::TooSlow(host)),
         }
     }
 
-    /// The host of an address that may be asked.
-    fn check<'a>(&self, uri: &'a Uri) -> Result<&'a str, FetchError> {
+    /// The host of an address that may be asked, as far as the address itself tells.
+    pub fn check<'a>(&self, uri: &'a Uri) -> Result<&'a str, FetchError> {
         let no_address = || FetchError::Address(without_query(uri));
         let host = uri.host().filter(|host| !host.is_empty()).ok_or_else(no_address)?;
         let has_user = uri.authority().is_some_and(|authority| authority.as_str().contains('@'));
         match uri.scheme() {
             _ if has_user => return Err(no_address()),
             Some(scheme) if *scheme == Scheme::HTTPS => {}
-            Some(scheme) if *scheme == Scheme::HTTP && self.allows_http => {}
+            Some(scheme) if *scheme == Scheme::HTTP && self.0.policy.allows_http => {}
             Some(scheme) if *scheme == Scheme::HTTP => return Err(FetchError::Plain(without_query(uri))),
             _ => return Err(no_address()),
         }
-        check_literal(host, self.is_closed).map_err(|closed| FetchError::Closed(closed.to_string()))?;
+        check_literal(host, self.0.resolver.is_closed).map_err(|closed| FetchError::Closed(closed.to_string()))?;
         Ok(host)
     }
 }
 
-/// Whom to trust: the authorities that were given and no others, or else the machine's.
-fn trust(authorities: Option<&[u8]>) -> Result<ClientConfig, TlsError> {
-    let Some(authorities) = authorities else { return tls::client(&[], true) };
-    let mut roots = RootCertStore::empty();
-    for authority in tls::read_certificates(authorities)? {
-        roots.add(authority)?;
-    }
-    Ok(ClientConfig::builder_with_provider(default_provider().into())
-        .with_safe_default_protocol_versions()?
-        .with_root_certificates(roots)
-        .with_no_client_auth())
+fn client(policy: &FetchPolicy, resolver: Resolver) -> Result<HttpClient, FilesError> {
+    let mut connector = HttpConnector::new_with_resolver(resolver);
+    connector.enforce_http(false);
+    connector.set_nodelay(true);
+    connector.set_connect_timeout(Some(policy.head));
+    let connector = HttpsConnectorBuilder::new()
+        .with_tls_config(policy.tls.config(!policy.allows_http)?)
+        .https_or_http()
+        .enable_http1()
+        .wrap_connector(connector);
+    let client = Client::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE);
+    Ok(client.build(connector))
 }
 
+/// All of an answer. What is said about a failure does not count, however large it is.
 async fn read(response: Response<Incoming>, host: &str, largest: usize) -> Result<Response<Bytes>, FetchError> {
     let (parts, body) = response.into_parts();
+    if !parts.status.is_success() {
+        return Ok(Response::from_parts(parts, Bytes::new()));
+    }
     match Limited::new(body, largest).collect().await {
         Ok(body) => Ok(Response::from_parts(parts, body.to_bytes())),
         Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(FetchError::TooLarge(host.to_owned())),

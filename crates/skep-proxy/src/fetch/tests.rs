@@ -8,10 +8,15 @@ use futures::FutureExt as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
+use super::resolve::Lookup;
 use super::*;
 
 fn policy() -> FetchPolicy {
     FetchPolicy { allows_http: true, ..FetchPolicy::default() }
+}
+
+fn judging(policy: FetchPolicy, is_closed: Judge, lookup: Lookup) -> Fetcher {
+    Fetcher::judging(policy, Resolver { is_closed, lookup }).unwrap()
 }
 
 fn get(url: &str) -> Request<Bytes> {
@@ -51,7 +56,7 @@ fn ok(body: &str) -> String {
 #[tokio::test]
 async fn no_way_to_write_an_address_leads_inside() {
     let (place, asked, _) = server("127.0.0.1", ok("inside")).await;
-    let fetcher = Fetcher::new(&policy()).unwrap();
+    let fetcher = Fetcher::new(policy()).unwrap();
     for host in [
         "127.0.0.1",
         "localhost",
@@ -83,8 +88,48 @@ async fn no_way_to_write_an_address_leads_inside() {
 }
 
 #[tokio::test]
+async fn where_the_inside_is_allowed_the_places_of_clouds_are_not() {
+    let (place, asked, _) = server("127.0.0.1", ok("inside")).await;
+    let allowing = || FetchPolicy { allows_private: true, ..policy() };
+    let fetcher = Fetcher::new(allowing()).unwrap();
+    for host in ["127.0.0.1", "localhost", "2130706433", "[::ffff:127.0.0.1]"] {
+        let answer = fetcher.send(get(&format!("http://{host}:{}/", place.port())), 100).await;
+        assert_eq!(answer.unwrap().body(), "inside", "{host}");
+    }
+    assert_eq!(asked.load(Ordering::SeqCst), 4);
+    for host in [
+        "169.254.169.254",
+        "2852039166",
+        "0xa9fea9fe",
+        "0251.0376.0251.0376",
+        "[::ffff:a9fe:a9fe]",
+        "[fe80::1]",
+        "[fd00:ec2::254]",
+        "100.100.100.200",
+        "0.0.0.0",
+    ] {
+        let refused = fetcher.send(get(&format!("http://{host}/latest/meta-data/")), 100).await;
+        assert!(matches!(refused, Err(FetchError::Closed(_))), "{host}: {refused:?}");
+    }
+    let lookup: Lookup = Arc::new(|_| async { Ok(vec![SocketAddr::from(([169, 254, 169, 254], 0))]) }.boxed());
+    let named = judging(allowing(), is_barred, lookup);
+    let refused = named.send(get("http://hook.apiary.svc.cluster.local/"), 100).await;
+    assert!(matches!(refused, Err(FetchError::Closed(_))), "{refused:?}");
+}
+
+#[tokio::test]
+async fn what_is_said_about_a_failure_does_not_count_however_large_it_is() {
+    let body = "x".repeat(1000);
+    let answer = format!("HTTP/1.1 422 No\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len());
+    let (place, ..) = server("127.0.0.1", answer).await;
+    let fetcher = judging(policy(), |_| false, system());
+    let answer = fetcher.send(get(&format!("http://{place}/")), 100).await.unwrap();
+    assert_eq!((answer.status(), answer.body().len()), (StatusCode::UNPROCESSABLE_ENTITY, 0));
+}
+
+#[tokio::test]
 async fn addresses_that_are_none_are_refused() {
-    let fetcher = Fetcher::new(&FetchPolicy::default()).unwrap();
+    let fetcher = Fetcher::new(FetchPolicy::default()).unwrap();
     for (url, is_plain) in [
         ("http://hive.example/", true),
         ("ftp://hive.example/", false),
@@ -108,7 +153,7 @@ fn is_inside(address: std::net::IpAddr) -> bool {
 #[tokio::test]
 async fn redirects_are_checked_like_the_first_address() {
     let (inside, reached, _) = server(INSIDE, ok("inside")).await;
-    let fetcher = Fetcher::judging(&policy(), is_inside, system()).unwrap();
+    let fetcher = judging(policy(), is_inside, system());
     for to in [format!("http://{inside}/"), format!("//{inside}/"), format!("http://0x7f00004d:{}/", inside.port())] {
         let (outside, ..) = server("127.0.0.1", redirect(&to)).await;
         let refused = fetcher.send(get(&format!("http://{outside}/")), 100).await;
@@ -123,7 +168,7 @@ async fn redirects_are_checked_like_the_first_address() {
 
 #[tokio::test]
 async fn a_redirect_elsewhere_takes_no_credential_along() {
-    let fetcher = Fetcher::judging(&policy(), |_| false, system()).unwrap();
+    let fetcher = judging(policy(), |_| false, system());
     let (other, asked, trusted) = server("127.0.0.1", ok("there")).await;
     let (first, _, trusted_first) = server("127.0.0.1", redirect(&format!("http://{other}/"))).await;
     let answer = fetcher.send(get(&format!("http://{first}/")), 100).await.unwrap();
@@ -134,7 +179,7 @@ async fn a_redirect_elsewhere_takes_no_credential_along() {
 
 #[tokio::test]
 async fn redirects_come_to_an_end_and_posts_stay() {
-    let fetcher = Fetcher::judging(&policy(), |_| false, system()).unwrap();
+    let fetcher = judging(policy(), |_| false, system());
     let (circle, asked, _) = server("127.0.0.1", redirect("/again")).await;
     let refused = fetcher.send(get(&format!("http://{circle}/")), 100).await;
     assert!(matches!(refused, Err(FetchError::Redirect(_))), "{refused:?}");
@@ -153,7 +198,7 @@ async fn a_name_that_changes_its_address_is_judged_each_time() {
         let found = vec![SocketAddr::new(address.parse().unwrap(), 0)];
         async move { Ok(found) }.boxed()
     });
-    let fetcher = Fetcher::judging(&policy(), is_inside, lookup).unwrap();
+    let fetcher = judging(policy(), is_inside, lookup);
     let url = format!("http://rebound.example:{}/", outside.port());
     assert_eq!(fetcher.send(get(&url), 100).await.unwrap().body(), "outside");
     assert!(matches!(fetcher.send(get(&url), 100).await, Err(FetchError::Closed(_))));
@@ -163,14 +208,14 @@ async fn a_name_that_changes_its_address_is_judged_each_time() {
 #[tokio::test]
 async fn answers_have_a_size_and_a_time() {
     let quick = FetchPolicy { patience: Duration::from_millis(200), ..policy() };
-    let fetcher = Fetcher::judging(&quick, |_| false, system()).unwrap();
+    let fetcher = judging(quick, |_| false, system());
     let (silent, ..) = server("127.0.0.1", String::new()).await;
     let refused = fetcher.send(get(&format!("http://{silent}/")), 100).await;
     assert!(matches!(refused, Err(FetchError::Unreachable { .. } | FetchError::TooSlow(_))), "{refused:?}");
     let hanging = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12345".to_owned();
     let (hanging, ..) = server("127.0.0.1", hanging).await;
     assert!(fetcher.send(get(&format!("http://{hanging}/")), 100).await.is_err());
-    let patient = Fetcher::judging(&policy(), |_| false, system()).unwrap();
+    let patient = judging(policy(), |_| false, system());
     let (large, ..) = server("127.0.0.1", ok(&"x".repeat(101))).await;
     let refused = patient.send(get(&format!("http://{large}/")), 100).await;
     assert!(matches!(refused, Err(FetchError::TooLarge(_))), "{refused:?}");

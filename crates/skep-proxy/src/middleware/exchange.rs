@@ -1,5 +1,6 @@
 //! A request on its way through the chain, and what is found out about it there.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -30,6 +31,7 @@ pub(crate) struct Notes {
     identity: OnceLock<Arc<Identity>>,
     /// The last version of the message, if it is one.
     message: Mutex<Option<Message>>,
+    is_denied: AtomicBool,
 }
 
 impl Notes {
@@ -41,6 +43,16 @@ impl Notes {
     /// The message, if it is one, in its last version so far.
     pub(crate) fn message(&self) -> Option<Message> {
         self.message.lock().clone()
+    }
+
+    /// Says that the caller may not do that, whatever status the answer has.
+    pub(crate) fn deny(&self) {
+        self.is_denied.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether somebody has said that the caller may not do that.
+    pub(crate) fn is_denied(&self) -> bool {
+        self.is_denied.load(Ordering::Relaxed)
     }
 
     /// Says who calls. It is said once and never changed.

@@ -10,7 +10,6 @@
 mod audit;
 mod auth;
 mod authz;
-mod carrier;
 mod delegation;
 mod exchange;
 mod forward_headers;
@@ -36,7 +35,6 @@ pub use self::audit::{Audit, AuditError, AuditSettings};
 use self::auth::resource::{self, ProtectedResource};
 pub use self::auth::{Authentication, Oidc, OidcError, OidcSettings};
 pub use self::authz::{Authorizer, CedarError, CedarSettings, ClaimMapping, PdpError, PdpSettings};
-pub use self::carrier::{FilesError, TlsFiles};
 pub use self::delegation::{Actor, Delegation};
 pub(crate) use self::exchange::Exchange;
 pub use self::forward_headers::{ForwardError, ForwardHeaders};

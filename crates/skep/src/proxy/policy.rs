@@ -10,7 +10,8 @@ use skep_api::config::run_config::{
     AuthzConfig, AuthzType, ClaimMapping, FailurePolicy, HttpPdpOptions, MiddlewareConfig, RunConfig, WebhookConfig,
 };
 use skep_api::names::env::secret;
-use skep_proxy::middleware::{self, Authorizer, CedarSettings, PdpSettings, Power, Secret, TlsFiles, Webhooks};
+use skep_proxy::fetch::TlsFiles;
+use skep_proxy::middleware::{self, Authorizer, CedarSettings, PdpSettings, Power, Secret, Webhooks};
 
 use super::Variables;
 
@@ -185,6 +186,11 @@ mod tests {
                 json!({"config_data": {"type": "httpv1", "pdp": {"http": {"url": "a"}, "claim_mapping": "mpe"}}}),
                 "pdp.http.url \"a\" must be",
             ),
+            (
+                json!({"config_data": {"type": "httpv1",
+                    "pdp": {"http": {"url": "http://169.254.169.254"}, "claim_mapping": "mpe"}}}),
+                "pdp.http.url: 169.254.169.254 is at a",
+            ),
             (json!({"config_path": "/nowhere/policies.json"}), "config_path /nowhere/policies.json: No such file"),
             (json!({"config_path": "/etc/../policies.json"}), "upwards"),
             (json!({"config_path": "/etc/policies.toml"}), "ends in .json"),
@@ -224,6 +230,9 @@ mod tests {
             ("failure_policy", json!("panic"), "failure_policy \"panic\" must be fail or ignore"),
             ("tls_config", json!({"client_cert_path": "/c"}), "go together"),
             ("tls_config", json!({}), "must use https"),
+            ("url", json!("http://[fe80::1]/"), "its url: [fe80::1] is at a"),
+            ("url", json!("https://user:hunter2@a/"), "its url: https://a/ is no address"),
+            ("url", json!("ftp://a/"), "its url: ftp://a/ is no address"),
             ("hmac_secret_ref", json!("OTHER"), "set the variable TOOLHIVE_SECRET_OTHER"),
             ("hmac_secret_ref", json!("/nowhere/hmac"), "/nowhere/hmac"),
         ] {

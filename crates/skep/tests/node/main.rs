@@ -15,6 +15,8 @@ mod kills;
 mod npm;
 #[path = "../once/mod.rs"]
 mod once;
+#[path = "../protected/mod.rs"]
+mod protected;
 mod servers;
 #[path = "../suite/mod.rs"]
 #[expect(dead_code, reason = "the tests of the demo server need more of it")]

@@ -8,13 +8,15 @@ use skep_conformance::race;
 use super::cluster::Cluster;
 use super::http::Request;
 use super::npm::Packages;
+use super::protected::{self, Client, DEPLOYMENT};
 use super::suite::check;
 use super::{ALL, answers};
 
-fn server(name: &str, transport: &str) -> Value {
+fn server(name: &str, mut spec: Value) -> Value {
+    spec["image"] = json!("skep-demo/echo");
+    spec["proxyPort"] = json!(8080);
     json!({"apiVersion": "toolhive.stacklok.dev/v1beta1", "kind": "MCPServer",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"image": "skep-demo/echo", "transport": transport, "proxyPort": 8080}})
+        "metadata": {"name": name, "namespace": "default"}, "spec": spec})
 }
 
 /// The address of a proxy on this machine, by a balancer of its own.
@@ -60,7 +62,7 @@ async fn mcp_servers_are_served() {
     let Some(_node) = cluster.join(ALL) else { return };
     let _operator = cluster.operate();
     for transport in ["stdio", "streamable-http"] {
-        cluster.apply(&server(transport, transport));
+        cluster.apply(&server(transport, json!({"transport": transport})));
         let address = offer(&cluster, transport);
         let listed = ["get", "mcpservers,statefulsets,pods", "-o", "wide"];
         cluster.until(&format!("{transport} is served"), &listed, |_| adds(&address)).await;
@@ -70,13 +72,33 @@ async fn mcp_servers_are_served() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn policies_and_callbacks_protect_a_server() {
+    let Some(cluster) = Cluster::start_or_skip("policies_and_callbacks_protect_a_server").await else { return };
+    let Some(_node) = cluster.join(ALL) else { return };
+    let _operator = cluster.operate();
+    for object in protected::callbacks() {
+        cluster.apply(&object);
+    }
+    cluster.apply(&server("streamable", protected::spec("streamable", "streamable-http")));
+    let address = offer(&cluster, "streamable");
+    let port = address.rsplit(':').next().unwrap().parse().unwrap();
+    let listed = ["get", "mcpservers,deployments,statefulsets,pods", "-o", "wide"];
+    cluster.until("it is served", &listed, |_| answers(port) && Client::begin(&address).is_some()).await;
+    let client = Client::begin(&address).unwrap();
+    client.check();
+    cluster.said(&["delete", "deployment", DEPLOYMENT]);
+    let is_missed = || client.call("add", &json!({"a": 2, "b": 3})).0 == 500;
+    cluster.until("the callbacks are missed", &listed, |_| is_missed()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_public_suite_does_not_notice_the_proxy_of_the_operator_on_a_real_control_plane() {
     let test = "the_public_suite_does_not_notice_the_proxy_of_the_operator_on_a_real_control_plane";
     let Some(packages) = Packages::get(test) else { return };
     let Some(cluster) = Cluster::start_or_skip(test).await else { return };
     let Some(_node) = cluster.join(ALL) else { return };
     let _operator = cluster.operate();
-    cluster.apply(&server("streamable", "streamable-http"));
+    cluster.apply(&server("streamable", json!({"transport": "streamable-http"})));
     let address = offer(&cluster, "streamable");
     cluster.until("it is served", &["get", "mcpservers,statefulsets,pods"], |_| adds(&address)).await;
     check(&packages, "the operator's proxy on a real control plane", &address, &[]);

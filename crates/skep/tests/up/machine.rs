@@ -75,10 +75,18 @@ impl Machine {
     /// Waits until Skep's own kinds are there, which is a moment after the server.
     pub(crate) async fn until_installed(&self) {
         eventually("the kinds are installed", || async {
-            let found = self.client.list_api_group_resources("toolhive.stacklok.dev/v1beta1").await;
-            let found = found.map_err(|error| error.to_string())?.resources;
-            let is_there = |wanted: &str| found.iter().any(|resource| resource.name == wanted);
-            if is_there("mcpservers") && is_there("mcpremoteproxies") { Ok(()) } else { Err(format!("{found:?}")) }
+            for (version, wanted) in [
+                ("v1beta1", &["mcpservers", "mcpremoteproxies", "mcptelemetryconfigs"][..]),
+                ("v1alpha1", &["mcpwebhookconfigs"]),
+            ] {
+                let found = self.client.list_api_group_resources(&format!("toolhive.stacklok.dev/{version}")).await;
+                let found = found.map_err(|error| error.to_string())?.resources;
+                let is_there = |wanted: &&str| found.iter().any(|resource| resource.name == *wanted);
+                if !wanted.iter().all(is_there) {
+                    return Err(format!("{found:?}"));
+                }
+            }
+            Ok(())
         })
         .await;
     }

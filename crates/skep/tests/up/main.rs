@@ -24,6 +24,9 @@ mod own_pods;
 mod packages;
 mod plain;
 mod pods;
+mod policies;
+#[path = "../protected/mod.rs"]
+mod protected;
 mod race;
 mod registries;
 mod servers;

@@ -128,18 +128,19 @@ async fn nothing_comes_back(machine: &Machine, name: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_to_be_protected_is_not_served_without() {
-    let Some(machine) = Machine::start_or_skip("what_was_to_be_protected_is_not_served_without").await else { return };
+async fn what_was_asked_for_is_not_left_out() {
+    let Some(machine) = Machine::start_or_skip("what_was_asked_for_is_not_left_out").await else { return };
     machine.until_installed().await;
-    let policies = json!({"type": "inline", "inline": {"policies": ["permit(principal, action, resource);"]}});
-    serve(&machine, "guarded", json!({"transport": "stdio", "authzConfig": policies})).await;
+    let collector = json!({"openTelemetry": {"enabled": true, "endpoint": "collector:4318", "metrics": {"enabled": true}}});
+    machine.apply(&object("MCPTelemetryConfig", "collector", &collector)).await;
+    serve(&machine, "guarded", json!({"transport": "stdio", "telemetryConfigRef": {"name": "collector"}})).await;
     eventually("the proxy refuses to start, and says why", || async {
         let chosen = ListParams::default().labels("toolhive-name=guarded");
         let pods = machine.pods().list(&chosen).await.unwrap().items;
         let pod = pods.first().ok_or("there is no pod yet")?;
         let log = machine.pods().logs(&pod.name_any(), &kube::api::LogParams::default()).await;
         let log = log.map_err(|error| error.to_string())?;
-        if log.contains("cannot do yet: authz_config (authorization)") { Ok(()) } else { Err(log) }
+        if log.contains("cannot do yet: telemetry_config (telemetry)") { Ok(()) } else { Err(log) }
     })
     .await;
     let sets: Api<k8s_openapi::api::apps::v1::StatefulSet> = Api::default_namespaced(machine.client.clone());

@@ -60,7 +60,11 @@ impl Pending {
         let fault = (self.recorder.settings.detects_errors && status.is_success() && !self.opens_stream)
             .then(|| outcome::fault(answer))
             .flatten();
-        let outcome = if fault.is_some() { "application_error" } else { outcome::of(status) };
+        let outcome = match &fault {
+            _ if self.notes.is_denied() => outcome::DENIED,
+            Some(_) => "application_error",
+            None => outcome::of(status),
+        };
         self.write(outcome, fault, Some((answer, size)));
     }
 

@@ -11,6 +11,9 @@ use crate::middleware::subject::cut;
 /// So much of the words of an error is recorded, in bytes.
 const WORDS: usize = 256;
 
+/// The word for what the caller may not do.
+pub(super) const DENIED: &str = "denied";
+
 /// An error that an answer holds.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Fault {
@@ -21,7 +24,7 @@ pub(super) struct Fault {
 /// The word for it.
 pub(super) fn of(status: StatusCode) -> &'static str {
     match status.as_u16() {
-        401 | 403 => "denied",
+        401 | 403 => DENIED,
         400..=499 => "failure",
         500..=599 => "error",
         _ => "success",

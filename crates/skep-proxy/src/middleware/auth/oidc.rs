@@ -1,8 +1,8 @@
 //! Callers who have to prove who they are, with a token of an issuer that is trusted.
 
-use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fmt, io};
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -16,11 +16,10 @@ use super::keys::Keys;
 use super::resource::ProtectedResource;
 use super::token::{self, Expected, SignedToken, TokenError};
 use crate::answer::Answer;
-use crate::fetch::{FetchPolicy, Fetcher};
+use crate::fetch::{FetchPolicy, Fetcher, FilesError, TlsFiles};
 use crate::middleware::exchange::Exchange;
 use crate::middleware::identity::Identity;
 use crate::middleware::layer::{Layer, Next};
-use crate::tls::TlsError;
 
 /// What tokens have to be like, and whom to ask about them. What is empty is not asked for.
 #[derive(Clone, Default)]
@@ -62,15 +61,15 @@ pub enum OidcError {
     /// Nobody is there whose tokens could be good.
     #[error("there is neither an Issuer nor a JWKSURL")]
     NoIssuer,
-    /// A file cannot be read.
-    #[error("{field} {file} cannot be read: {cause}")]
-    File { field: &'static str, file: String, cause: String },
+    /// The file with our token cannot be read.
+    #[error("AuthTokenFile {0} cannot be read: {1}")]
+    Token(String, io::Error),
     /// The file is there, and nothing is in it.
     #[error("AuthTokenFile {0} is empty")]
     NoToken(String),
     /// The authorities are none.
     #[error("CACertPath: {0}")]
-    Authorities(#[from] TlsError),
+    Authorities(#[from] FilesError),
     /// Everybody's tokens would be good.
     #[error("IntrospectionURL is that of Google, whose tokens are for anybody, and there is no Audience")]
     NoAudience,
@@ -98,9 +97,8 @@ impl Oidc {
         if settings.introspection_url == GOOGLE && settings.audience.trim().is_empty() {
             return Err(OidcError::NoAudience);
         }
-        let authorities = settings.authorities_file.as_ref().map(|file| read("CACertPath", file)).transpose()?;
         if let Some(file) = &settings.token_file
-            && read("AuthTokenFile", file)?.trim_ascii().is_empty()
+            && read(file)?.trim_ascii().is_empty()
         {
             return Err(OidcError::NoToken(file.display().to_string()));
         }
@@ -110,10 +108,10 @@ impl Oidc {
         let policy = FetchPolicy {
             allows_private: settings.allows_private,
             allows_http: settings.allows_http,
-            authorities,
+            tls: TlsFiles { authorities: settings.authorities_file.clone(), ..TlsFiles::default() },
             ..FetchPolicy::default()
         };
-        let endpoint = Endpoint { fetcher: Fetcher::new(&policy)?, token_file: settings.token_file.clone() };
+        let endpoint = Endpoint { fetcher: Fetcher::new(policy)?, token_file: settings.token_file.clone() };
         let place = match settings.key_set_url.as_str() {
             "" => None,
             place => Some(place.parse().map_err(|_| OidcError::Address("JWKSURL"))?),
@@ -170,11 +168,8 @@ impl Oidc {
     }
 }
 
-fn read(field: &'static str, file: &PathBuf) -> Result<Vec<u8>, OidcError> {
-    std::fs::read(file).map_err(|error| {
-        let (file, cause) = (file.display().to_string(), error.to_string());
-        OidcError::File { field, file, cause }
-    })
+fn read(file: &Path) -> Result<Vec<u8>, OidcError> {
+    std::fs::read(file).map_err(|error| OidcError::Token(file.display().to_string(), error))
 }
 
 /// The token of a request. Two of them are refused: whoever comes after us might believe the other one.

@@ -106,6 +106,7 @@ impl Inner {
         let is_post = exchange.parts.method == Method::POST;
         if is_post && intake::require_json(&exchange.parts.headers).is_err() {
             // Whoever is behind us might read it all the same.
+            exchange.notes().deny();
             return Err(Refusal::NoMessage.answer(None));
         }
         let identity = exchange.notes().identity().cloned();

@@ -4,16 +4,18 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use http::{HeaderValue, Method, Request, StatusCode, Uri};
 use serde_json::{Map, Value, json};
 use skep_mcp::json;
 
 use super::hints::Hints;
 use super::question::{Feature, Question};
-use crate::middleware::carrier::{Carrier, FilesError, TlsFiles};
+use crate::fetch::{FetchError, FetchPolicy, Fetcher, FilesError, TlsFiles};
 
 /// How long a decision may take, unless something else is said.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Bytes of a decision.
+const LARGEST_ANSWER: usize = 1 << 20;
 
 /// How claims become the principal of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +51,9 @@ pub enum PdpError {
     /// The address is none.
     #[error("pdp.http.url {0:?} must be an address that begins with http:// or https://")]
     Url(String),
+    /// It is where nobody may be asked.
+    #[error("pdp.http.url: {0}")]
+    Address(#[from] FetchError),
     /// TLS cannot be set up.
     #[error("pdp.http: {0}")]
     Tls(#[from] FilesError),
@@ -57,7 +62,8 @@ pub enum PdpError {
 /// The authorizer.
 #[derive(Debug)]
 pub(super) struct Pdp {
-    carrier: Carrier,
+    url: Uri,
+    fetcher: Fetcher,
     tells_arguments: bool,
     tells_operation: bool,
     claims: ClaimMapping,
@@ -69,9 +75,19 @@ impl Pdp {
         let url = format!("{}/decision", settings.url.trim_end_matches('/'));
         let url = url.parse::<Uri>().ok().filter(|url| matches!(url.scheme_str(), Some("http" | "https")));
         let url = url.ok_or(PdpError::Url(settings.url))?;
-        let files = TlsFiles { is_unverified: settings.is_unverified, ..TlsFiles::default() };
+        let patience = settings.timeout.unwrap_or(PATIENCE);
+        let fetcher = Fetcher::new(FetchPolicy {
+            // It is a service of the same cluster, or stands beside the proxy.
+            allows_private: true,
+            allows_http: url.scheme_str() == Some("http"),
+            tls: TlsFiles { is_unverified: settings.is_unverified, ..TlsFiles::default() },
+            head: patience,
+            patience,
+        })?;
+        fetcher.check(&url)?;
         Ok(Self {
-            carrier: Carrier::new(url, settings.timeout.unwrap_or(PATIENCE), files)?,
+            url,
+            fetcher,
             tells_arguments: settings.tells_arguments,
             tells_operation: settings.tells_operation,
             claims: settings.claims,
@@ -85,13 +101,16 @@ impl Pdp {
             tracing::info!("the arguments of a call can be read in two ways; it is refused");
             return false;
         };
-        let mut headers = HeaderMap::new();
+        let mut request = Request::new(Bytes::from(document));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = self.url.clone();
         for name in [CONTENT_TYPE, ACCEPT] {
-            headers.insert(name, HeaderValue::from_static("application/json"));
+            request.headers_mut().insert(name, HeaderValue::from_static("application/json"));
         }
-        match self.carrier.post(headers, Bytes::from(document)).await {
-            Ok((StatusCode::OK, answer)) => is_yes(&answer),
-            Ok((status, _)) => {
+        match self.fetcher.send(request, LARGEST_ANSWER).await {
+            Ok(answer) if answer.status() == StatusCode::OK => is_yes(answer.body()),
+            Ok(answer) => {
+                let status = answer.status();
                 tracing::warn!(%status, "the policy decision point gives no decision");
                 false
             }

@@ -18,12 +18,12 @@ use skep_mcp::{Kind, Message, Param, Payload, header, method};
 use self::document::{About, principal};
 use self::round::Hook;
 pub use self::signature::{Secret, SecretError};
-use super::carrier::{FilesError, TlsFiles};
 use super::exchange::{Exchange, messages};
 use super::layer::{Layer, Next};
 use super::refusal::Refusal;
 use super::tools::ToolRules;
 use crate::answer::Answer;
+use crate::fetch::{FetchError, FilesError, TlsFiles};
 
 /// Bytes of a message that callbacks are asked about.
 const LARGEST_MESSAGE: usize = 1 << 20;
@@ -78,9 +78,17 @@ pub enum WebhookError {
         /// What is wrong with it.
         problem: &'static str,
     },
+    /// One of them is where nobody may be asked.
+    #[error("webhook {name:?}: its url: {cause}")]
+    Address {
+        /// Which one.
+        name: String,
+        /// Why.
+        cause: FetchError,
+    },
     /// One of them cannot be reached in the way that was asked for.
     #[error("webhook {name:?}: {cause}")]
-    Carrier {
+    Files {
         /// Which one.
         name: String,
         /// Why.

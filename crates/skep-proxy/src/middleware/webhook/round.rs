@@ -2,22 +2,26 @@
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use http::{HeaderValue, Method, Request, StatusCode, Uri};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
 use super::document::{About, Verdict};
 use super::signature::{self, Secret};
 use super::{FailurePolicy, Power, WebhookError, WebhookSettings, patch};
-use crate::middleware::carrier::Carrier;
+use crate::fetch::{FetchPolicy, Fetcher};
 use crate::middleware::refusal::Refusal;
+
+/// Bytes of an answer.
+const LARGEST_ANSWER: usize = 1 << 20;
 
 /// A callback that is ready to be asked.
 #[derive(Debug)]
 pub(super) struct Hook {
     name: String,
     policy: FailurePolicy,
-    carrier: Carrier,
+    url: Uri,
+    fetcher: Fetcher,
     secret: Option<Secret>,
 }
 
@@ -37,37 +41,47 @@ impl Hook {
             return Err(wrong("it needs a name"));
         }
         let url: Uri = settings.url.parse().map_err(|_| wrong("its url is no address"))?;
-        match url.scheme_str() {
-            Some("https") => {}
-            Some("http") if settings.tls.is_unverified => {}
-            Some("http") => return Err(wrong("its url must use https, or set insecure_skip_verify to use http")),
-            _ => return Err(wrong("its url must begin with https://")),
+        if url.scheme_str() == Some("http") && !settings.tls.is_unverified {
+            return Err(wrong("its url must use https, or set insecure_skip_verify to use http"));
         }
         if let Some(secret) = &settings.secret {
             secret.read().map_err(|cause| WebhookError::Secret { name: name.clone(), cause })?;
         }
-        let carrier = Carrier::new(url, settings.timeout, settings.tls)
-            .map_err(|cause| WebhookError::Carrier { name: name.clone(), cause })?;
-        Ok(Self { name, policy: settings.failure_policy, carrier, secret: settings.secret })
+        let policy = FetchPolicy {
+            // Most of them are services of the same cluster.
+            allows_private: true,
+            allows_http: settings.tls.is_unverified,
+            tls: settings.tls,
+            head: settings.timeout,
+            patience: settings.timeout,
+        };
+        let fetcher = Fetcher::new(policy).map_err(|cause| WebhookError::Files { name: name.clone(), cause })?;
+        fetcher.check(&url).map_err(|cause| WebhookError::Address { name: name.clone(), cause })?;
+        Ok(Self { name, policy: settings.failure_policy, url, fetcher, secret: settings.secret })
     }
 
     async fn ask(&self, document: Bytes, now: OffsetDateTime) -> Reply {
-        let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let mut request = Request::new(document);
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = self.url.clone();
+        request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(secret) = &self.secret {
             match secret.read() {
-                Ok(key) => signature::sign(&mut headers, &key, now, &document),
+                Ok(key) => signature::sign(&mut request, &key, now),
                 Err(error) => return Reply::Failed(error.to_string()),
             }
         }
-        match self.carrier.post(headers, document).await {
-            Err(error) => Reply::Failed(error.to_string()),
-            Ok((StatusCode::OK, body)) => match Verdict::read(&body) {
+        let answer = match self.fetcher.send(request, LARGEST_ANSWER).await {
+            Ok(answer) => answer,
+            Err(error) => return Reply::Failed(error.to_string()),
+        };
+        match answer.status() {
+            StatusCode::OK => match Verdict::read(answer.body()) {
                 Some(verdict) => Reply::Verdict(verdict),
                 None => Reply::Failed("the answer is no verdict".to_owned()),
             },
-            Ok((StatusCode::UNPROCESSABLE_ENTITY, _)) => Reply::Unprocessable,
-            Ok((status, _)) => Reply::Failed(format!("the answer has the status {status}")),
+            StatusCode::UNPROCESSABLE_ENTITY => Reply::Unprocessable,
+            status => Reply::Failed(format!("the answer has the status {status}")),
         }
     }
 }

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::{fmt, io};
 
 use aws_lc_rs::hmac;
-use http::{HeaderMap, HeaderName, HeaderValue};
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Request};
 use time::OffsetDateTime;
 
 const TIMESTAMP: HeaderName = HeaderName::from_static("x-toolhive-timestamp");
@@ -53,13 +54,14 @@ impl Secret {
     }
 }
 
-/// Signs a body that is sent now.
-pub(super) fn sign(headers: &mut HeaderMap, key: &hmac::Key, now: OffsetDateTime, body: &[u8]) {
+/// Signs a request that is sent now.
+pub(super) fn sign(request: &mut Request<Bytes>, key: &hmac::Key, now: OffsetDateTime) {
     let seconds = now.unix_timestamp();
     let mut context = hmac::Context::with_key(key);
     context.update(format!("{seconds}.").as_bytes());
-    context.update(body);
+    context.update(request.body());
     let signature = format!("sha256={}", hex::encode(context.sign()));
+    let headers = request.headers_mut();
     headers.insert(TIMESTAMP, HeaderValue::from(seconds));
     // Hexadecimal digits are always a header.
     if let Ok(signature) = HeaderValue::from_str(&signature) {
@@ -74,8 +76,9 @@ mod tests {
     #[test]
     fn the_time_and_the_body_are_signed() {
         let key = hmac::Key::new(hmac::HMAC_SHA256, b"hunter2");
-        let mut headers = HeaderMap::new();
-        sign(&mut headers, &key, OffsetDateTime::from_unix_timestamp(1_700_000_000).unwrap(), b"{}");
+        let mut request = Request::new(Bytes::from_static(b"{}"));
+        sign(&mut request, &key, OffsetDateTime::from_unix_timestamp(1_700_000_000).unwrap());
+        let headers = request.headers();
         assert_eq!(headers[TIMESTAMP], "1700000000");
         // printf '1700000000.{}' | openssl dgst -sha256 -hmac hunter2
         assert_eq!(headers[SIGNATURE], "sha256=ff2f975170d2a2ea3d6177dad44d002ac729fec15c2e1053dc096496e07f8401");

@@ -1,9 +1,10 @@
 //! What a list shows is what its reader may use.
 
 use serde_json::{Value, json};
+use skep_proxy::middleware::{Step, ToolRules};
 use skep_proxy::transparent::Dialect;
 
-use super::{authorizer, guarded, hive, legacy, steps};
+use super::{authorizer, guarded, hive, legacy, result, steps};
 use crate::http::{Request, call, modern, request};
 use crate::transparent::server::{Server, reply};
 
@@ -25,6 +26,30 @@ async fn trap_46_lists_show_what_may_be_used_and_everything_around_it() {
     let value = |text: String| serde_json::from_str::<Value>(&text).unwrap()["result"].clone();
     assert_eq!(value(listed(list("prompts/list")).await), json!({"prompts": [{"name": "greet"}]}));
     assert_eq!(value(listed(list("resources/list")).await), json!({"resources": [{"uri": "hive://1"}]}));
+}
+
+#[tokio::test]
+async fn trap_45_policies_and_a_filter_deliver_a_complete_list() {
+    let rules = ToolRules::new(vec!["weigh".to_owned(), "burn".to_owned()], [].into()).unwrap();
+    for kind in ["application/json", "text/event-stream"] {
+        let server = Server::start(move |seen| {
+            let answer = hive(seen);
+            if kind == "application/json" || seen.json()["method"] != "tools/list" {
+                return answer;
+            }
+            let list = json!({"jsonrpc": "2.0", "id": seen.json()["id"], "result": result(&seen.json())});
+            reply(200, &[("content-type", kind)], format!("event: message\ndata: {list}\n\n"))
+        })
+        .await;
+        let mut steps = steps(authorizer(&["keepers"]));
+        steps.insert(1, Step::ToolLists(rules.clone()));
+        let before = guarded(&server, Dialect::Streamable, steps).await;
+        let text = before.send(list("tools/list")).await.text().await;
+        let whole = text.trim().trim_start_matches("event: message\ndata: ");
+        let expected = json!({"jsonrpc": "2.0", "id": 7,
+            "result": {"tools": [{"name": "weigh", "later": [1.5]}], "nextCursor": "2", "_meta": {"x": 1}}});
+        assert_eq!(serde_json::from_str::<Value>(whole).unwrap(), expected, "{kind}: {text}");
+    }
 }
 
 #[tokio::test]

@@ -3,12 +3,12 @@
 mod lists;
 mod matrix;
 mod pdp;
+mod records;
 mod tricks;
 
 use serde_json::{Value, json};
-use skep_proxy::middleware::{Authentication, Authorizer, CedarSettings, Chain, Middleware, Step};
-use skep_proxy::transparent::{Dialect, Target, Transparent};
-use skep_proxy::{Forwarded, Limits, Proxy};
+use skep_proxy::middleware::{Authentication, Authorizer, CedarSettings, Chain, Step};
+use skep_proxy::transparent::Dialect;
 
 use crate::http::Request;
 use crate::transparent::server::{Before, Reply, Seen, Server, reply};
@@ -40,12 +40,8 @@ fn steps(authorizer: Authorizer) -> Vec<Step> {
 
 /// A proxy with a chain before a server.
 pub(crate) async fn guarded(server: &Server, dialect: Dialect, steps: Vec<Step>) -> Before {
-    let target = Target::local(dialect, &format!("http://{}", server.address)).unwrap();
-    let transparent = Transparent::new(target, Limits::default(), Forwarded::default()).unwrap();
-    let proxy = Proxy::transparent(transparent).with_middleware(Middleware::new(Chain::new(steps)));
-    let before = Before::unready(proxy).await;
-    before.await_ready().await;
-    server.seen();
+    let (before, middleware) = Before::chained(server, dialect).await;
+    middleware.replace(Chain::new(steps));
     before
 }
 

@@ -1,8 +1,10 @@
 //! What the server says by itself reaches those it is for.
 
 use serde_json::{Value, json};
+use skep_proxy::middleware::{Authentication, Authorizer, CedarSettings, Chain, Middleware, Step};
+use skep_proxy::{Proxy, SessionStore};
 
-use super::server::{Server, Setup};
+use super::server::{Server, Setup, limits};
 use crate::http::{Request, call, modern, request};
 
 fn with_token(id: u64, token: &Value) -> Value {
@@ -97,6 +99,34 @@ async fn trap_6_updates_reach_those_who_watch() {
     let (_, ()) = tokio::join!(setup.send(Request::new("DELETE", "/mcp").in_session(&b)), async {
         server.expect("resources/unsubscribe").await;
     });
+}
+
+#[tokio::test]
+async fn trap_6_whoever_may_not_watch_is_not_told() {
+    let policies = vec![r#"permit(principal, action, resource == Resource::"hive://1");"#.to_owned()];
+    let authorizer = Authorizer::cedar(CedarSettings { policies, ..CedarSettings::default() }).unwrap();
+    let steps = vec![Step::Authenticate(Authentication::Anonymous), Step::Parse, Step::Authorize(authorizer)];
+    let chain = Middleware::new(Chain::new(steps));
+    let guarded = |bridge| Proxy::streamable(bridge).with_middleware(chain);
+    let mut setup = Setup::new(limits(), SessionStore::Memory, guarded).await;
+    let (mut server, session) = setup.begin().await;
+    let mut stream = setup.send(Request::listen(&session)).await;
+    let subscribe = |id: u64, uri: &str| {
+        let message = request(id, "resources/subscribe", &json!({"uri": uri}));
+        setup.send(Request::post(&message).plain().in_session(&session))
+    };
+    assert_eq!(subscribe(1, "hive://2").await.status, 403);
+    // The server hears of the other one only.
+    let (mut answer, ()) = tokio::join!(subscribe(2, "hive://1"), async {
+        let message = server.expect("resources/subscribe").await;
+        assert_eq!(message["params"]["uri"], "hive://1");
+        server.answer(&message, &json!({})).await;
+    });
+    assert_eq!(answer.json().await["result"], json!({}));
+    let updated = |uri: &str| json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": uri}});
+    server.write(&updated("hive://2")).await;
+    server.write(&updated("hive://1")).await;
+    assert_eq!(stream.message().await.unwrap(), updated("hive://1"));
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use super::{Guarded, rules, with_tools};
 use crate::http::{PATIENCE, Request, call, request};
 use crate::transparent::server::reply;
 
-fn settings(folder: &TempDir) -> AuditSettings {
+pub(crate) fn settings(folder: &TempDir) -> AuditSettings {
     AuditSettings {
         component: "hive".to_owned(),
         transport: "streamable-http".to_owned(),
@@ -22,7 +22,7 @@ fn settings(folder: &TempDir) -> AuditSettings {
 }
 
 /// The records so far, at least so many. A record may be written when the client has its answer already.
-async fn records(folder: &TempDir, count: usize) -> Vec<Value> {
+pub(crate) async fn records(folder: &TempDir, count: usize) -> Vec<Value> {
     let file = folder.path().join("audit.log");
     let read = |file: &Path| -> Vec<Value> {
         let text = std::fs::read_to_string(file).unwrap();

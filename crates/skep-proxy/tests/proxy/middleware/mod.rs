@@ -1,7 +1,7 @@
 //! The chain between clients and a server.
 
-mod audit;
-mod auth;
+pub(crate) mod audit;
+pub(crate) mod auth;
 mod credentials;
 mod frame;
 mod lists;
@@ -12,10 +12,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use skep_proxy::middleware::{Chain, Middleware, Shown, Step, ToolRules};
-use skep_proxy::transparent::{Dialect, Target, Transparent};
-use skep_proxy::{Forwarded, Limits, Proxy};
+use skep_proxy::transparent::Dialect;
 
-use crate::http::{PATIENCE, Request, Response};
+use crate::http::{Request, Response};
 use crate::transparent::server::{Before, Reply, Seen, Server, reply};
 
 /// A server behind a proxy with a chain.
@@ -32,14 +31,7 @@ impl Guarded {
 
     async fn of(dialect: Dialect, steps: Vec<Step>, answer: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Self {
         let server = Server::start(answer).await;
-        let target = Target::local(dialect, &format!("http://{}", server.address)).unwrap();
-        let transparent = Transparent::new(target, Limits::default(), Forwarded::default()).unwrap();
-        let middleware = Middleware::default();
-        let before = Before::unready(Proxy::transparent(transparent).with_middleware(middleware.clone())).await;
-        // It is ready when it does not say otherwise, which is told by whatever is behind the chain.
-        let ready = async { while before.send(Request::new("OPTIONS", "/ready")).await.status == 503 {} };
-        tokio::time::timeout(PATIENCE, ready).await.unwrap();
-        server.seen();
+        let (before, middleware) = Before::chained(&server, dialect).await;
         middleware.replace(Chain::new(steps));
         Self { server, before, middleware }
     }

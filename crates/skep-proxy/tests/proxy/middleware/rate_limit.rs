@@ -7,9 +7,9 @@ use redis::Commands as _;
 use serde_json::json;
 use skep_conformance::redis::RedisServer;
 use skep_proxy::Redis;
-use skep_proxy::middleware::{Authentication, Bucket, CallLimits, RateLimit, RateLimits, Step};
+use skep_proxy::middleware::{Audit, Authentication, Bucket, CallLimits, RateLimit, RateLimits, Step};
 
-use super::{Guarded, with_tools};
+use super::{Guarded, audit, with_tools};
 use crate::http::{Request, call, request};
 use crate::redis::{look, settings};
 
@@ -74,6 +74,29 @@ async fn trap_54_who_is_refused_takes_nothing_from_others() {
     assert_eq!(guarded.send(Request::post(&call(1, "weigh_hive"))).await.status, 200, "other tools are not concerned");
     redis.kill();
     assert_eq!(guarded.send(Request::post(&call(1, "feed"))).await.status, 200, "without Redis nobody is refused");
+}
+
+#[tokio::test]
+async fn trap_56_a_call_too_many_is_recorded_with_who_made_it() {
+    let Some(redis) = RedisServer::start("trap_56_a_call_too_many_is_recorded_with_who_made_it") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let connected = Redis::connect(&settings(&redis)).await.unwrap();
+    let shared = CallLimits { shared: Some(bucket(1)), per_user: None };
+    let steps = vec![
+        Step::Audit(Audit::new(audit::settings(&folder)).unwrap()),
+        Step::Authenticate(Authentication::Anonymous),
+        Step::LimitRates(RateLimit::new(limits(shared, CallLimits::default()), &connected).unwrap()),
+    ];
+    let guarded = Guarded::new(steps, with_tools).await;
+    for status in [200, 429] {
+        let mut answer = guarded.send(Request::post(&call(1, "feed"))).await;
+        answer.text().await;
+        assert_eq!(answer.status, status);
+    }
+    let records = audit::records(&folder, 2).await;
+    assert_eq!((&records[0]["outcome"], &records[1]["outcome"]), (&json!("success"), &json!("failure")));
+    assert_eq!(records[1]["subjects"]["user_id"], "anonymous");
+    assert_eq!(records[1]["target"]["name"], "feed");
 }
 
 #[tokio::test]

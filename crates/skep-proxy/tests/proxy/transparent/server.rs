@@ -12,9 +12,11 @@ use hyper::{HeaderMap, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use serde_json::{Value, json};
+use skep_proxy::middleware::Middleware;
 use skep_proxy::transparent::{Dialect, Target, Transparent};
 use skep_proxy::{Forwarded, Limits, Proxy, ServeError};
 use tokio::net::TcpListener;
+use tokio::sync::{OwnedRwLockWriteGuard, RwLock};
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
@@ -58,6 +60,7 @@ pub(crate) struct Server {
     pub(crate) address: String,
     answer: Arc<Mutex<Answer>>,
     seen: Arc<Mutex<Vec<Seen>>>,
+    gate: Arc<RwLock<()>>,
     serving: JoinHandle<()>,
 }
 
@@ -75,20 +78,22 @@ impl Server {
         let address = listener.local_addr().unwrap().to_string();
         let seen = Arc::new(Mutex::new(Vec::new()));
         let answer: Arc<Mutex<Answer>> = Arc::new(Mutex::new(Arc::new(answer)));
-        let (all, answers) = (Arc::clone(&seen), Arc::clone(&answer));
+        let gate = Arc::new(RwLock::new(()));
+        let (all, answers, open) = (Arc::clone(&seen), Arc::clone(&answer), Arc::clone(&gate));
         let serving = tokio::spawn(async move {
             let mut connections = tokio::task::JoinSet::new();
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
-                let (all, answers) = (Arc::clone(&all), Arc::clone(&answers));
+                let (all, answers, open) = (Arc::clone(&all), Arc::clone(&answers), Arc::clone(&open));
                 let service = service_fn(move |request: hyper::Request<Incoming>| {
-                    let (all, answers) = (Arc::clone(&all), Arc::clone(&answers));
+                    let (all, answers, open) = (Arc::clone(&all), Arc::clone(&answers), Arc::clone(&open));
                     async move {
                         let (parts, body) = request.into_parts();
                         let body = body.collect().await.unwrap().to_bytes();
                         let target = parts.uri.to_string();
                         let seen = Seen { method: parts.method.to_string(), target, headers: parts.headers, body };
                         all.lock().unwrap().push(seen.clone());
+                        drop(open.read().await);
                         let answer = Arc::clone(&answers.lock().unwrap());
                         Ok::<_, Infallible>(answer(&seen))
                     }
@@ -106,7 +111,12 @@ impl Server {
                 });
             }
         });
-        Self { address, answer, seen, serving }
+        Self { address, answer, seen, gate, serving }
+    }
+
+    /// Says nothing more for as long as this is kept.
+    pub(crate) fn hold(&self) -> OwnedRwLockWriteGuard<()> {
+        Arc::clone(&self.gate).try_write_owned().unwrap()
     }
 
     /// Another server in its place, at the same address.
@@ -151,6 +161,18 @@ impl Before {
         let before = Self::unready(Proxy::transparent(transparent)).await;
         before.await_ready().await;
         before
+    }
+
+    /// A proxy that has found its server, and the chain before it, which is still empty.
+    pub(crate) async fn chained(server: &Server, dialect: Dialect) -> (Self, Middleware) {
+        let target = Target::local(dialect, &format!("http://{}", server.address)).unwrap();
+        let transparent = Transparent::new(target, Limits::default(), Forwarded::default()).unwrap();
+        let middleware = Middleware::default();
+        let before = Self::unready(Proxy::transparent(transparent).with_middleware(middleware.clone())).await;
+        // That is told by whatever is behind the chain.
+        before.await_ready().await;
+        server.seen();
+        (before, middleware)
     }
 
     /// It is ready when it does not say otherwise.

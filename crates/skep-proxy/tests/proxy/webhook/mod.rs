@@ -6,9 +6,10 @@ mod secure;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use skep_proxy::fetch::TlsFiles;
 use skep_proxy::middleware::{
-    Authentication, Authorizer, CedarSettings, FailurePolicy, Power, Secret, Shown, Step, TlsFiles, ToolRules,
-    WebhookSettings, Webhooks,
+    Authentication, Authorizer, CedarSettings, FailurePolicy, Power, Secret, Shown, Step, ToolRules, WebhookSettings,
+    Webhooks,
 };
 use skep_proxy::transparent::Dialect;
 
@@ -16,7 +17,7 @@ use crate::authz::{guarded, hive};
 use crate::http::{Request, call, modern};
 use crate::transparent::server::{Before, Reply, Seen, Server, reply};
 
-pub(super) fn settings(callback: &str, failure_policy: FailurePolicy) -> WebhookSettings {
+pub(crate) fn settings(callback: &str, failure_policy: FailurePolicy) -> WebhookSettings {
     WebhookSettings {
         name: "hook".to_owned(),
         url: format!("http://{callback}/hook"),
@@ -27,7 +28,7 @@ pub(super) fn settings(callback: &str, failure_policy: FailurePolicy) -> Webhook
     }
 }
 
-pub(super) fn step(power: Power, settings: Vec<WebhookSettings>) -> Step {
+pub(crate) fn step(power: Power, settings: Vec<WebhookSettings>) -> Step {
     Step::Webhooks(Webhooks::new(power, settings, "hive", "streamable-http").unwrap())
 }
 

@@ -7,7 +7,8 @@ use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::server::WebPkiClientVerifier;
-use skep_proxy::middleware::{FailurePolicy, Power, Secret, TlsFiles, WebhookSettings, Webhooks};
+use skep_proxy::fetch::TlsFiles;
+use skep_proxy::middleware::{FailurePolicy, Power, Secret, WebhookSettings, Webhooks};
 
 use super::{allowing, proxy, settings, step};
 use crate::authz::hive;
@@ -128,6 +129,10 @@ fn what_is_wrong_with_the_settings_is_told_at_the_start() {
     let plain = WebhookSettings { tls: TlsFiles::default(), ..good() };
     assert!(told(plain).contains("must use https"));
     assert!(told(WebhookSettings { url: "ftp://a/".to_owned(), ..good() }).contains("https://"));
+    for host in ["169.254.169.254", "[::ffff:169.254.169.254]", "[fd00:ec2::254]"] {
+        let said = told(WebhookSettings { url: format!("http://{host}/"), ..good() });
+        assert!(said.contains(host) && said.contains("not allowed"), "{said}");
+    }
     assert!(told(WebhookSettings { name: String::new(), ..good() }).contains("needs a name"));
     let secret = Some(Secret::File(empty.clone()));
     assert!(told(WebhookSettings { secret, ..good() }).contains("empty"));

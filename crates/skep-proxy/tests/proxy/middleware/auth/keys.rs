@@ -54,6 +54,50 @@ async fn a_key_set_that_is_none_is_told_and_asked_for_again() {
 }
 
 #[tokio::test]
+async fn whoever_waits_for_a_slow_issuer_keeps_nobody_else_waiting() {
+    let (known, new) = (Key::new("known", Algorithm::ES256), Key::new("new", Algorithm::ES256));
+    let issuer = Issuer::start(&[&known]).await;
+    let guarded = guarded(&issuer.settings()).await;
+    let by_known = known.sign(&issuer.claims());
+    assert_eq!(call_with(&guarded, &by_known).await.status, 200);
+    issuer.asked();
+    issuer.publish(&[&known, &new]);
+    let held = issuer.server.hold();
+    let by_new = new.sign(&issuer.claims());
+    let waiting = call_with(&guarded, &by_new);
+    tokio::pin!(waiting);
+    // The issuer has been asked, and says nothing yet.
+    let asked = async { while issuer.asked().is_empty() { tokio::task::yield_now().await } };
+    tokio::select! {
+        answer = &mut waiting => panic!("{answer:?}"),
+        () = asked => {}
+    }
+    for _ in 0..10 {
+        tokio::select! {
+            answer = &mut waiting => panic!("{answer:?}"),
+            answer = call_with(&guarded, &by_known) => assert_eq!(answer.status, 200),
+        }
+    }
+    drop(held);
+    assert_eq!(waiting.await.status, 200);
+}
+
+#[tokio::test]
+async fn an_issuer_that_takes_too_long_proves_nothing() {
+    let key = Key::new("k", Algorithm::ES256);
+    let issuer = Issuer::start(&[&key]).await;
+    let settings = OidcSettings { key_set_url: format!("{}/keys", issuer.url), ..issuer.settings() };
+    let guarded = guarded(&settings).await;
+    let held = issuer.server.hold();
+    let token = key.sign(&issuer.claims());
+    let mut refused = call_with(&guarded, &token).await;
+    assert!(refused.status == 401 && refused.text().await.contains("failed to fetch JWKS"));
+    assert!(guarded.server.seen().is_empty());
+    drop(held);
+    assert_eq!(call_with(&guarded, &token).await.status, 200);
+}
+
+#[tokio::test]
 async fn one_request_asks_for_all() {
     let key = Key::new("k", Algorithm::ES256);
     let issuer = Issuer::start(&[&key]).await;
@@ -146,7 +190,7 @@ fn settings_that_cannot_work_are_named() {
     let google = "https://oauth2.googleapis.com/tokeninfo".to_owned();
     for (settings, told) in [
         (OidcSettings::default(), "neither an Issuer nor a JWKSURL"),
-        (OidcSettings { authorities_file: Some("/no/such/file".into()), ..issuer() }, "CACertPath /no/such/file"),
+        (OidcSettings { authorities_file: Some("/no/such/file".into()), ..issuer() }, "CACertPath: cannot read /no/such/file"),
         (OidcSettings { authorities_file: Some(empty.clone()), ..issuer() }, "CACertPath: "),
         (OidcSettings { token_file: Some("/no/such/file".into()), ..issuer() }, "AuthTokenFile /no/such/file"),
         (OidcSettings { token_file: Some(empty), ..issuer() }, "is empty"),

@@ -4,7 +4,7 @@ mod answers;
 mod attacks;
 mod cluster;
 mod introspection;
-pub(super) mod issuer;
+pub(crate) mod issuer;
 mod keys;
 mod provider;
 

@@ -59,7 +59,8 @@ impl TlsFiles {
         stamp
     }
 
-    /// How connections are made with what is in the files now. Nobody has to be trusted where there is no TLS.
+    /// How connections are made with what is in the files now. Where there need not be TLS, this machine need not trust
+    /// anybody.
     pub(super) fn config(&self, is_needed: bool) -> Result<ClientConfig, FilesError> {
         let provider = Arc::new(default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions();
@@ -67,8 +68,7 @@ impl TlsFiles {
         let builder = if self.is_unverified {
             builder.dangerous().with_custom_certificate_verifier(Arc::new(Unverified(provider)))
         } else {
-            let roots = if is_needed { self.roots()? } else { RootCertStore::empty() };
-            builder.with_root_certificates(roots)
+            builder.with_root_certificates(self.roots(is_needed)?)
         };
         let Some((certificate, key)) = &self.identity else { return Ok(builder.with_no_client_auth()) };
         let chain = read_certificates(certificate)?;
@@ -79,8 +79,13 @@ impl TlsFiles {
             .map_err(|error| FilesError::Unusable(certificate.clone(), TlsError::Mismatch(error)))
     }
 
-    fn roots(&self) -> Result<RootCertStore, FilesError> {
-        let Some(path) = &self.authorities else { return Ok(tls::trusted(&[])?) };
+    fn roots(&self, is_needed: bool) -> Result<RootCertStore, FilesError> {
+        let Some(path) = &self.authorities else {
+            return match tls::trusted(&[]) {
+                Err(_) if !is_needed => Ok(RootCertStore::empty()),
+                trusted => Ok(trusted?),
+            };
+        };
         let mut roots = RootCertStore::empty();
         for authority in read_certificates(path)? {
             roots.add(authority).map_err(|error| FilesError::Unusable(path.clone(), error.into()))?;
