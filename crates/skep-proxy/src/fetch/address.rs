@@ -155,7 +155,9 @@ mod tests {
         ] {
             assert!(is_barred(address.parse().unwrap()), "{address}");
         }
-        for address in ["127.0.0.1", "::1", "10.96.0.10", "172.20.1.1", "192.168.1.1", "100.64.0.1", "fd00::1", "1.1.1.1"] {
+        for address in
+            ["127.0.0.1", "::1", "10.96.0.10", "172.20.1.1", "192.168.1.1", "100.64.0.1", "fd00::1", "1.1.1.1"]
+        {
             assert!(!is_barred(address.parse().unwrap()), "{address}");
         }
     }

@@ -202,8 +202,8 @@ fn client(policy: &FetchPolicy, resolver: Resolver) -> Result<HttpClient, FilesE
         .https_or_http()
         .enable_http1()
         .wrap_connector(connector);
-    let client = Client::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE);
-    Ok(client.build(connector))
+    let mut builder = Client::builder(TokioExecutor::new());
+    Ok(builder.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE).build(connector))
 }
 
 /// All of an answer. What is said about a failure does not count, however large it is.

@@ -10,6 +10,7 @@
 mod audit;
 mod auth;
 mod authz;
+mod client_credentials;
 mod delegation;
 mod exchange;
 mod forward_headers;
@@ -22,6 +23,7 @@ mod recovery;
 mod refusal;
 mod strip_credentials;
 mod subject;
+mod token_exchange;
 mod tools;
 mod webhook;
 
@@ -42,6 +44,7 @@ pub use self::identity::Identity;
 use self::layer::{Destination, Layer, Next};
 pub use self::rate_limit::{Bucket, CallLimits, RateLimit, RateLimitError, RateLimits};
 use self::refusal::Refusal;
+pub use self::token_exchange::{EndpointError, TokenExchange, TokenExchangeError, TokenExchangeSettings};
 pub use self::tools::{Shown, ToolRules, ToolRulesError};
 pub use self::webhook::{FailurePolicy, Power, Secret, SecretError, WebhookError, WebhookSettings, Webhooks};
 use crate::answer::Answer;
@@ -59,6 +62,8 @@ pub enum Step {
     Authenticate(Authentication),
     /// Keeps credentials from the server. Behind authentication, which needs them.
     StripCredentials,
+    /// Takes the caller's token for one that is meant for the server. Behind authentication, which needs the former.
+    ExchangeToken(TokenExchange),
     /// Shows tools as they are to be shown. Around everything that decides about single tools.
     ToolLists(ToolRules),
     /// Takes the names of tools that clients know for those that the server knows. Everything behind it sees the latter.
@@ -85,6 +90,7 @@ impl Step {
             Self::Authenticate(Authentication::Anonymous) => Box::new(auth::Unproven::anonymous()),
             Self::Authenticate(Authentication::Oidc(oidc)) => oidc,
             Self::StripCredentials => Box::new(strip_credentials::StripCredentials),
+            Self::ExchangeToken(exchange) => Box::new(exchange),
             Self::ToolLists(rules) => Box::new(tools::ToolLists::new(rules)),
             Self::ToolCalls(rules) => Box::new(tools::ToolCalls::new(rules)),
             Self::Parse => Box::new(parse::Parse),

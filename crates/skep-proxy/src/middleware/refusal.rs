@@ -48,6 +48,10 @@ pub(crate) enum Refusal {
     NoRequestFromWebhook,
     /// The message is larger than what callbacks are asked about.
     TooLargeForWebhooks,
+    /// There is no token for the server.
+    TokenNotExchanged,
+    /// There is one, which cannot be sent.
+    TokenNotPlaced,
     /// The proxy itself is at fault.
     Panicked,
 }
@@ -89,6 +93,8 @@ impl Refusal {
             Self::TooLargeForWebhooks => {
                 (StatusCode::PAYLOAD_TOO_LARGE, Words::Fault(INVALID_REQUEST, "Request body exceeds maximum size"))
             }
+            Self::TokenNotExchanged => (StatusCode::UNAUTHORIZED, Words::Text("Token exchange failed")),
+            Self::TokenNotPlaced => (StatusCode::INTERNAL_SERVER_ERROR, Words::Text("Token injection failed")),
             Self::Panicked => (StatusCode::INTERNAL_SERVER_ERROR, Words::Text("Internal Server Error")),
         }
     }

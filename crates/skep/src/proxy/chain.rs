@@ -10,7 +10,7 @@ use skep_api::names::env::secret;
 use skep_operator::proxy::run_config;
 use skep_proxy::middleware::{Authentication, Chain, ForwardHeaders, Power, Shown, Step, ToolRules};
 
-use super::{Variables, audit, oidc, policy, rate_limit};
+use super::{Variables, audit, oidc, outgoing, policy, rate_limit};
 use crate::hint::Hinted;
 
 /// The chain of a document: the one that it has, or else what follows from the rest of it.
@@ -31,6 +31,10 @@ pub(super) async fn build(config: &RunConfig, variables: Variables<'_>) -> Resul
         steps.extend(step.map_err(|cause| wrong(entry.type_.as_str(), &cause))?);
     }
     steps.extend(secret_headers(config, variables)?.map(Step::ForwardHeaders));
+    let is_exchanged = list.iter().any(|entry| entry.type_ == MiddlewareType::TokenExchange);
+    if !is_exchanged {
+        steps.extend(own_token(config, variables)?.map(Step::ForwardHeaders));
+    }
     Ok(Chain::new(steps))
 }
 
@@ -50,6 +54,7 @@ fn missing(config: &RunConfig, list: &[MiddlewareConfig]) -> Option<(&'static st
         ("mutating_webhooks", !config.mutating_webhooks.is_empty(), MiddlewareType::MutatingWebhook),
         ("validating_webhooks", !config.validating_webhooks.is_empty(), MiddlewareType::ValidatingWebhook),
         ("authz_config", config.authz_config.is_some(), MiddlewareType::Authorization),
+        ("token_exchange_config", config.token_exchange_config.is_some(), MiddlewareType::TokenExchange),
     ];
     let is_missing = |step: &MiddlewareType| !list.iter().any(|entry| entry.type_ == *step);
     let proves = |entry: &MiddlewareConfig| {
@@ -82,6 +87,7 @@ async fn step(entry: &MiddlewareConfig, config: &RunConfig, variables: Variables
             }))
         }
         MiddlewareType::StripAuth => Some(Step::StripCredentials),
+        MiddlewareType::TokenExchange => Some(Step::ExchangeToken(outgoing::token_exchange(entry, variables)?)),
         MiddlewareType::ToolFilter => Some(Step::ToolLists(tool_rules(entry)?)),
         MiddlewareType::ToolCallFilter => Some(Step::ToolCalls(tool_rules(entry)?)),
         MiddlewareType::McpParser => Some(Step::Parse),
@@ -91,7 +97,7 @@ async fn step(entry: &MiddlewareConfig, config: &RunConfig, variables: Variables
         }
         MiddlewareType::MutatingWebhook => Some(Step::Webhooks(policy::webhooks(Power::Change, entry, variables)?)),
         MiddlewareType::ValidatingWebhook => Some(Step::Webhooks(policy::webhooks(Power::Refuse, entry, variables)?)),
-        MiddlewareType::Authorization => Some(Step::Authorize(policy::authorizer(config, entry)?)),
+        MiddlewareType::Authorization => Some(Step::Authorize(policy::authorizer(config, entry, variables)?)),
         MiddlewareType::HeaderForward => {
             let headers: HeaderForwardParameters = entry.read_parameters().map_err(text)?;
             let headers = headers.add_headers.into_iter().map(|(name, value)| (name, value.0)).collect();
@@ -138,6 +144,17 @@ fn secret_headers(config: &RunConfig, variables: Variables<'_>) -> Result<Option
     ForwardHeaders::new(&headers).map(Some).map_err(|error| wrong("header-forward", &error.to_string()))
 }
 
+/// Our own token for a server of somebody else. A server of ours has no use for one.
+fn own_token(config: &RunConfig, variables: Variables<'_>) -> Result<Option<ForwardHeaders>, Hinted> {
+    let Some(auth) = config.remote_auth_config.as_ref().filter(|_| !config.remote_url.is_empty()) else {
+        return Ok(None);
+    };
+    let wrong = |cause: String| Hinted::new(format!("remote_auth_config: {cause}"));
+    let Some(token) = outgoing::bearer_token(auth, variables).map_err(wrong)? else { return Ok(None) };
+    let headers = [("authorization".to_owned(), format!("Bearer {token}"))].into();
+    ForwardHeaders::new(&headers).map(Some).map_err(|error| wrong(error.to_string()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,13 +174,41 @@ mod tests {
     }
 
     /// What the operator writes, and what is in its chain.
-    const WRITTEN: [(&str, &[&str]); 5] = [
+    const WRITTEN: [(&str, &[&str]); 12] = [
         (include_str!("../../../skep-operator/src/proxy/run_config/golden/server-stdio.json"), &["Unproven", "Parse"]),
         (
             include_str!("../../../skep-operator/src/proxy/run_config/golden/server-tools.json"),
             &["Unproven", "ToolLists", "ToolCalls", "Parse"],
         ),
         (include_str!("../../../skep-operator/src/proxy/run_config/golden/server-audit.json"), &["Audit", "Unproven"]),
+        (
+            include_str!("../../../skep-operator/src/proxy/run_config/golden/server-authz-inline.json"),
+            &["Unproven", "Parse", "Authorizer", "Cedar"],
+        ),
+        (
+            include_str!("../../../skep-operator/src/proxy/run_config/golden/server-authz-cedar.json"),
+            &["Parse", "Authorizer", "Cedar"],
+        ),
+        (
+            include_str!("../../../skep-operator/src/proxy/run_config/golden/server-authz-http.json"),
+            &["Parse", "Authorizer", "Pdp"],
+        ),
+        (
+            include_str!("../../../skep-operator/src/proxy/run_config/golden/server-token-exchange.json"),
+            &["Unproven", "TokenExchange", "Parse"],
+        ),
+        (
+            include_str!("../../../skep-operator/src/proxy/run_config/golden/server-token-exchange-in-a-header.json"),
+            &["Unproven", "TokenExchange", "Parse"],
+        ),
+        (
+            include_str!("../../../skep-operator/src/proxy/run_config/golden/proxy-bearer-token.json"),
+            &["Unproven", "Parse", "authorization"],
+        ),
+        (
+            include_str!("../../../skep-operator/src/proxy/run_config/golden/server-bearer-token.json"),
+            &["Unproven", "Parse"],
+        ),
         (
             include_str!("../../../skep-operator/src/proxy/run_config/golden/proxy-headers.json"),
             &["Unproven", "Parse", "x-tenant", "x-api-key"],
@@ -176,7 +221,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_the_operator_writes_becomes_a_chain_in_its_order() {
-        let find = |name: &str| name.starts_with("TOOLHIVE_SECRET_HEADER_FORWARD_").then(|| "v".to_owned());
+        let find = |name: &str| name.starts_with("TOOLHIVE_SECRET_").then(|| "v".to_owned());
         for (text, layers) in WRITTEN {
             let config = RunConfig::from_json(text).unwrap();
             let chain = format!("{:?}", build(&config, &find).await.unwrap());

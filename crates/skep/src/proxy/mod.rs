@@ -6,11 +6,14 @@ mod document;
 mod environment;
 mod front;
 mod in_cluster;
+mod mounted;
 mod oidc;
+mod outgoing;
 mod plain;
 mod pods;
 mod policy;
 mod rate_limit;
+mod secrets;
 mod sections;
 mod serve;
 

@@ -1,13 +1,11 @@
 //! How callers prove who they are, as a document and the environment say it.
 
-use std::path::{Path, PathBuf};
-
 use skep_api::config::run_config::OidcConfig;
 use skep_api::names::env::runner;
-use skep_node::container::VOLUME_ROOT_VARIABLE;
 use skep_proxy::middleware::{Oidc, OidcSettings};
 
 use super::Variables;
+use super::mounted::mounted;
 
 /// Asks callers for tokens as a document says.
 pub(super) fn validator(config: &OidcConfig, variables: Variables<'_>) -> Result<Oidc, String> {
@@ -35,12 +33,4 @@ pub(super) fn validator(config: &OidcConfig, variables: Variables<'_>) -> Result
         scopes: config.scopes.clone().unwrap_or_default(),
     };
     Oidc::new(&settings).map_err(|error| error.to_string())
-}
-
-/// A file of a volume. Without namespaces the volumes of a pod are below a folder of their own.
-fn mounted(path: &str, variables: Variables<'_>) -> PathBuf {
-    let root = variables(VOLUME_ROOT_VARIABLE).map(PathBuf::from);
-    let below = Path::new(path).strip_prefix("/").ok();
-    let within = root.zip(below).map(|(root, below)| root.join(below)).filter(|within| within.exists());
-    within.unwrap_or_else(|| PathBuf::from(path))
 }

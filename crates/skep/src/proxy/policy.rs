@@ -1,7 +1,7 @@
 //! Policies and callbacks of a document, as the proxy has them.
 
 use std::fmt::Display;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -9,24 +9,28 @@ use skep_api::config::run_config::middleware::{AuthorizationParameters, WebhookP
 use skep_api::config::run_config::{
     AuthzConfig, AuthzType, ClaimMapping, FailurePolicy, HttpPdpOptions, MiddlewareConfig, RunConfig, WebhookConfig,
 };
-use skep_api::names::env::secret;
 use skep_proxy::fetch::TlsFiles;
 use skep_proxy::middleware::{self, Authorizer, CedarSettings, PdpSettings, Power, Secret, Webhooks};
 
-use super::Variables;
+use super::mounted::mounted;
+use super::{Variables, secrets};
 
 /// How long a callback may be given.
 const TIMEOUTS: std::ops::RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(30);
 
 /// Who decides, as an entry says.
-pub(super) fn authorizer(config: &RunConfig, entry: &MiddlewareConfig) -> Result<Authorizer, String> {
+pub(super) fn authorizer(
+    config: &RunConfig,
+    entry: &MiddlewareConfig,
+    variables: Variables<'_>,
+) -> Result<Authorizer, String> {
     let parameters: AuthorizationParameters = entry.read_parameters().map_err(text)?;
     let document = match parameters.config_data {
         Some(document) => document,
         None if parameters.config_path.is_empty() => {
             return Err("neither config_data nor config_path is set".to_owned());
         }
-        None => read(Path::new(&parameters.config_path))?,
+        None => read(&mounted(&parameters.config_path, variables))?,
     };
     match document.authorizer() {
         AuthzType::Cedar => {
@@ -108,8 +112,8 @@ fn webhook(hook: WebhookConfig, variables: Variables<'_>) -> Result<middleware::
     let wrong = |problem: String| format!("webhook {:?}: {problem}", hook.name);
     let timeout = hook.timeout.effective().filter(|timeout| TIMEOUTS.contains(timeout));
     let files = hook.tls_config.clone().unwrap_or_default();
-    let path = |path: String| (!path.is_empty()).then(|| PathBuf::from(path));
-    let identity = match (path(files.client_cert_path), path(files.client_key_path)) {
+    let file = |path: &str| (!path.is_empty()).then(|| mounted(path, variables));
+    let identity = match (file(&files.client_cert_path), file(&files.client_key_path)) {
         (None, None) => None,
         (Some(certificate), Some(key)) => Some((certificate, key)),
         _ => return Err(wrong("client_cert_path and client_key_path go together".to_owned())),
@@ -124,7 +128,7 @@ fn webhook(hook: WebhookConfig, variables: Variables<'_>) -> Result<middleware::
                 return Err(wrong(format!("failure_policy {other:?} must be fail or ignore")));
             }
         },
-        tls: TlsFiles { authorities: path(files.ca_bundle_path), identity, is_unverified: files.insecure_skip_verify },
+        tls: TlsFiles { authorities: file(&files.ca_bundle_path), identity, is_unverified: files.insecure_skip_verify },
         secret: signing_key(&hook.hmac_secret_ref, variables).map_err(wrong)?,
         name: hook.name,
     })
@@ -136,11 +140,11 @@ fn signing_key(reference: &str, variables: Variables<'_>) -> Result<Option<Secre
         return Ok(None);
     }
     if Path::new(reference).is_absolute() {
-        return Ok(Some(Secret::File(reference.into())));
+        return Ok(Some(Secret::File(mounted(reference, variables))));
     }
     let id = reference.split_once(",target=").map_or(reference, |(id, _)| id);
-    let value = variables(&secret(id)).filter(|value| !value.is_empty());
-    let value = value.ok_or_else(|| format!("there is no key for its signatures; set the variable {}", secret(id)))?;
+    let value = secrets::find(id, variables);
+    let value = value.map_err(|missing| format!("there is no key for its signatures; {missing}"))?;
     Ok(Some(Secret::Value(value.into_bytes())))
 }
 
@@ -163,11 +167,12 @@ mod tests {
 
     fn decided(parameters: &Value) -> Result<(), String> {
         let config = RunConfig::from_json(r#"{"transport": "stdio", "name": "hive"}"#).unwrap();
-        authorizer(&config, &entry(parameters)).map(drop)
+        authorizer(&config, &entry(parameters), &|_| None).map(drop)
     }
 
     fn called(hook: &Value) -> Result<(), String> {
-        let variables = |name: &str| (name == "TOOLHIVE_SECRET_KEY").then(|| "hunter2".to_owned());
+        let known = ["TOOLHIVE_SECRET_KEY", "TOOLHIVE_SECRET___thv_workloads_OWN"];
+        let variables = |name: &str| known.contains(&name).then(|| "hunter2".to_owned());
         let parameters = json!({"webhooks": [hook], "server_name": "hive", "transport": "stdio"});
         webhooks(Power::Refuse, &entry(&parameters), &variables).map(drop)
     }
@@ -241,8 +246,10 @@ mod tests {
             let said = called(&bad).unwrap_err();
             assert!(said.contains(told), "{bad}: {said}");
         }
-        let mut signed = good;
-        signed["hmac_secret_ref"] = json!("KEY,target=hmac");
-        assert_eq!(called(&signed), Ok(()));
+        for key in ["KEY,target=hmac", "KEY", "OWN"] {
+            let mut signed = good.clone();
+            signed["hmac_secret_ref"] = json!(key);
+            assert_eq!(called(&signed), Ok(()), "{key}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! What a RunConfig may ask for and this proxy cannot do yet. A server that was to be protected is not served without
 //! its protection: such a document is refused.
 
-use skep_api::config::run_config::{MiddlewareConfig, MiddlewareType, RunConfig};
+use skep_api::config::run_config::{MiddlewareConfig, MiddlewareType, RemoteAuthConfig, RunConfig};
 
 use crate::hint::Hinted;
 
@@ -21,8 +21,7 @@ fn unserved(config: &RunConfig) -> Vec<String> {
     let sections = [
         ("telemetry_config (telemetry)", config.telemetry_config.is_some()),
         ("embedded_auth_server_config (auth server)", config.embedded_auth_server_config.is_some()),
-        ("remote_auth_config (credentials for the server)", config.remote_auth_config.is_some()),
-        ("token_exchange_config (credentials for the server)", config.token_exchange_config.is_some()),
+        ("remote_auth_config (a login at the server)", config.remote_auth_config.as_ref().is_some_and(is_login)),
         ("upstream_swap_config (credentials for the server)", config.upstream_swap_config.is_some()),
         ("aws_sts_config (credentials for the server)", config.aws_sts_config.is_some()),
     ];
@@ -37,6 +36,11 @@ fn unserved(config: &RunConfig) -> Vec<String> {
     named.chain(steps).collect()
 }
 
+/// Whether somebody would have to log in, which takes more than a token.
+fn is_login(config: &RemoteAuthConfig) -> bool {
+    config.bearer_token.is_empty()
+}
+
 /// Whether a step of the chain is done, or nothing to do.
 fn is_served(step: &MiddlewareConfig) -> bool {
     matches!(
@@ -46,6 +50,7 @@ fn is_served(step: &MiddlewareConfig) -> bool {
             | MiddlewareType::Audit
             | MiddlewareType::Auth
             | MiddlewareType::StripAuth
+            | MiddlewareType::TokenExchange
             | MiddlewareType::ToolFilter
             | MiddlewareType::ToolCallFilter
             | MiddlewareType::McpParser
@@ -64,11 +69,10 @@ mod tests {
     use super::*;
 
     /// Documents that ask for one thing each, and what is said about it.
-    const ASKING: [(&str, &str); 8] = [
+    const ASKING: [(&str, &str); 7] = [
         (r#""telemetry_config": {}"#, "telemetry_config"),
         (r#""embedded_auth_server_config": {}"#, "embedded_auth_server_config"),
         (r#""remote_auth_config": {}"#, "remote_auth_config"),
-        (r#""token_exchange_config": {}"#, "token_exchange_config"),
         (r#""upstream_swap_config": {}"#, "upstream_swap_config"),
         (r#""aws_sts_config": {}"#, "aws_sts_config"),
         (r#""middleware_configs": [{"type": "novel"}]"#, "middleware_configs: novel"),

@@ -31,8 +31,7 @@ pub(crate) fn callbacks() -> Vec<Value> {
         "imagePullPolicy": "IfNotPresent",
         "readinessProbe": {"tcpSocket": {"port": 8443}, "periodSeconds": 1},
         "volumeMounts": [{"name": "script", "mountPath": "/callbacks/script"}, {"name": "keys", "mountPath": "/callbacks/keys"}]});
-    let volumes =
-        json!([{"name": "script", "configMap": {"name": "callbacks"}}, {"name": "keys", "secret": {"secretName": KEYS}}]);
+    let volumes = json!([{"name": "script", "configMap": {"name": "callbacks"}}, {"name": "keys", "secret": {"secretName": KEYS}}]);
     let secret = |key: &str| json!({"name": KEYS, "key": key});
     let hook = |name: &str| {
         json!([{"name": name, "url": format!("https://callbacks.default.svc.cluster.local:8443/{name}"), "timeout": "10s",

@@ -131,7 +131,8 @@ async fn nothing_comes_back(machine: &Machine, name: &str) {
 async fn what_was_asked_for_is_not_left_out() {
     let Some(machine) = Machine::start_or_skip("what_was_asked_for_is_not_left_out").await else { return };
     machine.until_installed().await;
-    let collector = json!({"openTelemetry": {"enabled": true, "endpoint": "collector:4318", "metrics": {"enabled": true}}});
+    let collector =
+        json!({"openTelemetry": {"enabled": true, "endpoint": "collector:4318", "metrics": {"enabled": true}}});
     machine.apply(&object("MCPTelemetryConfig", "collector", &collector)).await;
     serve(&machine, "guarded", json!({"transport": "stdio", "telemetryConfigRef": {"name": "collector"}})).await;
     eventually("the proxy refuses to start, and says why", || async {

@@ -2,8 +2,6 @@
 //!
 //! What an endpoint says when it refuses is not told to callers.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Request, StatusCode, Uri};
@@ -12,6 +10,7 @@ use url::Url;
 
 use super::issuer::Endpoint;
 use super::token::{Expected, TokenError};
+use crate::middleware::client_credentials::basic;
 
 /// Bytes of an answer about a token.
 const LARGEST: usize = 64 << 10;
@@ -49,8 +48,7 @@ impl Introspection {
             Ok(url) if is_github(&url) => Dialect::GitHub,
             _ => Dialect::Standard,
         };
-        let credentials = (!client.is_empty() && !secret.is_empty()).then(|| basic(client, secret)).flatten();
-        Some(Self { endpoint, address: address.parse().ok()?, dialect, credentials })
+        Some(Self { endpoint, address: address.parse().ok()?, dialect, credentials: basic(client, secret) })
     }
 
     /// What the issuer says about a token, if that is what it has to say.
@@ -174,13 +172,4 @@ fn is_github(url: &Url) -> bool {
         && url.host_str() == Some("api.github.com")
         && path.contains("/applications/")
         && path.ends_with("/token")
-}
-
-/// Name and password, each written so that neither can end the other.
-fn basic(client: &str, secret: &str) -> Option<HeaderValue> {
-    let escape = |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
-    let pair = STANDARD.encode(format!("{}:{}", escape(client), escape(secret)));
-    let mut value = HeaderValue::from_str(&format!("Basic {pair}")).ok()?;
-    value.set_sensitive(true);
-    Some(value)
 }

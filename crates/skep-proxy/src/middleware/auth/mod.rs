@@ -12,6 +12,7 @@ mod token;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use http::HeaderMap;
 
 use super::exchange::Exchange;
 use super::identity::Identity;
@@ -19,6 +20,11 @@ use super::layer::{Layer, Next};
 use crate::answer::Answer;
 
 pub use self::oidc::{Oidc, OidcError, OidcSettings};
+
+/// The token that a request comes with, if it comes with one.
+pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    oidc::bearer(headers).ok()
+}
 
 /// How callers are known.
 #[derive(Debug)]

@@ -173,7 +173,7 @@ fn read(file: &Path) -> Result<Vec<u8>, OidcError> {
 }
 
 /// The token of a request. Two of them are refused: whoever comes after us might believe the other one.
-fn bearer(headers: &HeaderMap) -> Result<&str, Unproven> {
+pub(super) fn bearer(headers: &HeaderMap) -> Result<&str, Unproven> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let value = values.next().ok_or(Unproven::NoHeader)?;
     if values.next().is_some() {

@@ -50,8 +50,8 @@ fn quoted(text: &str, is_long: bool) -> String {
     if !is_long {
         return skep_mcp::json::quote(text);
     }
-    let escaped: String = text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
-    format!("\"{escaped}\"")
+    let escaped: Vec<String> = text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
+    format!("\"{}\"", escaped.concat())
 }
 
 fn tool(name: &str, is_long: bool, hint: Option<bool>) -> String {
@@ -63,7 +63,7 @@ const POLICIES: [&str; 6] = [
     r#"permit(principal, action == Action::"call_tool", resource) when { resource has readOnlyHint && resource.readOnlyHint };"#,
     r#"permit(principal, action, resource == Tool::"a");"#,
     r#"permit(principal in THVGroup::"g", action, resource) when { resource.name like "*b*" };"#,
-    r#"forbid(principal, action, resource) when { resource has readOnlyHint && !resource.readOnlyHint };"#,
+    "forbid(principal, action, resource) when { resource has readOnlyHint && !resource.readOnlyHint };",
     r#"permit(principal, action, resource) when { context.claim_level == "high" };"#,
     r#"permit(principal, action, resource in MCP::"hive") unless { resource.name == "" };"#,
 ];

@@ -169,16 +169,14 @@ impl Webhooks {
         if !is_changed {
             return Ok(());
         }
-        match (is_batch, &texts[..], &reviewed[..]) {
-            (false, [before], [after]) => {
-                keep_in_step(&mut exchange.parts.headers, before, after);
-                exchange.replace(after.text().clone())
-            }
-            _ => {
-                let texts: Vec<&str> = reviewed.iter().map(Message::as_str).collect();
-                exchange.replace(format!("[{}]", texts.join(",")).into())
-            }
-        }
+        let text = if let (false, [before], [after]) = (is_batch, &texts[..], &reviewed[..]) {
+            keep_in_step(&mut exchange.parts.headers, before, after);
+            after.text().clone()
+        } else {
+            let texts: Vec<&str> = reviewed.iter().map(Message::as_str).collect();
+            format!("[{}]", texts.join(",")).into()
+        };
+        exchange.replace(text)
     }
 
     /// A message as callbacks made it, which cannot call what clients cannot.

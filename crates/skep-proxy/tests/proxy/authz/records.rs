@@ -57,8 +57,7 @@ fn picky(seen: &Seen) -> Reply {
 async fn trap_56_whoever_refuses_the_record_says_who_asked_for_what() {
     let folder = tempfile::tempdir().unwrap();
     let key = Key::new("k", Algorithm::ES256);
-    let (issuer, server, hook) =
-        (Issuer::start(&[&key]).await, Server::start(hive).await, Server::start(picky).await);
+    let (issuer, server, hook) = (Issuer::start(&[&key]).await, Server::start(hive).await, Server::start(picky).await);
     let policies = vec![r#"permit(principal == Client::"ann", action, resource == Tool::"weigh");"#.to_owned()];
     let oidc = Box::new(Oidc::new(&issuer.settings()).unwrap());
     let hooks = |power| webhook::step(power, vec![webhook::settings(&hook.address, FailurePolicy::Fail)]);
@@ -139,7 +138,7 @@ async fn auth_trap_7_the_link_to_a_session_is_told_to_no_callback() {
     let told = hook.seen().remove(0);
     let principal = &told.json()["principal"];
     assert_eq!((&principal["sub"], &principal["claims"]["aud"]), (&json!("ann"), &claims["aud"]));
-    assert_eq!(principal["delegation"]["chain"], json!([{"sub": "agent"}]));
+    assert_eq!(principal["delegation"]["chain"], json!([{"iss": "", "sub": "agent"}]));
     assert_eq!(principal["claims"]["tsid"], Value::Null);
     let text = String::from_utf8_lossy(&told.body);
     assert!(!text.contains("a link") && !text.contains(&token), "{text}");

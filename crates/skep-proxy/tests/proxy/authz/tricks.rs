@@ -15,6 +15,57 @@ fn burn() -> Value {
     call(7, "burn")
 }
 
+/// Ways to write it, by the name of the trick.
+const WRITTEN: [(&str, &str); 14] = [
+    (
+        "with the name twice",
+        r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"weigh","name":"burn"}}"#,
+    ),
+    (
+        "with the name twice, written in two ways",
+        r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"weigh","n\u0061me":"burn"}}"#,
+    ),
+    (
+        "with the name twice, in capitals",
+        r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"weigh","Name":"burn"}}"#,
+    ),
+    (
+        "with the parameters twice",
+        r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"weigh"},"params":{"name":"burn"}}"#,
+    ),
+    (
+        "with the parameters twice, with a long s",
+        r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"weigh"},"param\u017f":{"name":"burn"}}"#,
+    ),
+    (
+        "with the method twice, in capitals",
+        r#"{"jsonrpc":"2.0","id":7,"method":"ping","METHOD":"tools/call","params":{"name":"burn"}}"#,
+    ),
+    (
+        "with the method in other words",
+        r#"{"jsonrpc":"2.0","id":7,"method":"tools\u002fcall","params":{"name":"\u0062urn"}}"#,
+    ),
+    (
+        "with a mark before it",
+        "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"burn\"}}",
+    ),
+    (
+        "with a space before it that is none",
+        "\u{a0}{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"burn\"}}",
+    ),
+    (
+        "behind another message",
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"burn\"}}",
+    ),
+    (
+        "with a zero behind the name",
+        r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"weigh\u0000burn"}}"#,
+    ),
+    ("with a result", r#"{"jsonrpc":"2.0","id":7,"result":{},"method":"tools/call","params":{"name":"burn"}}"#),
+    ("with an id of null", r#"{"jsonrpc":"2.0","id":null,"method":"tools/call","params":{"name":"burn"}}"#),
+    ("within a batch within a batch", r#"[[{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"burn"}}]]"#),
+];
+
 /// What is tried, by the name of the trick.
 fn tricks() -> Vec<(&'static str, Request)> {
     let burn_text = burn().to_string();
@@ -60,60 +111,7 @@ fn tricks() -> Vec<(&'static str, Request)> {
             Request::post(&request(7, "resources/read", &json!({"uri": "hive://1", "name": "burn", "Uri": "burn"}))),
         ),
     ];
-    for (name, text) in [
-        (
-            "with the name twice",
-            r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"weigh","name":"burn"}}"#,
-        ),
-        (
-            "with the name twice, written in two ways",
-            r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"weigh","n\u0061me":"burn"}}"#,
-        ),
-        (
-            "with the name twice, in capitals",
-            r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"weigh","Name":"burn"}}"#,
-        ),
-        (
-            "with the parameters twice",
-            r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"weigh"},"params":{"name":"burn"}}"#,
-        ),
-        (
-            "with the parameters twice, with a long s",
-            r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"weigh"},"param\u017f":{"name":"burn"}}"#,
-        ),
-        (
-            "with the method twice, in capitals",
-            r#"{"jsonrpc":"2.0","id":7,"method":"ping","METHOD":"tools/call","params":{"name":"burn"}}"#,
-        ),
-        (
-            "with the method in other words",
-            r#"{"jsonrpc":"2.0","id":7,"method":"tools\u002fcall","params":{"name":"\u0062urn"}}"#,
-        ),
-        (
-            "with a mark before it",
-            "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"burn\"}}",
-        ),
-        (
-            "with a space before it that is none",
-            "\u{a0}{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"burn\"}}",
-        ),
-        (
-            "behind another message",
-            "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"burn\"}}",
-        ),
-        (
-            "with a zero behind the name",
-            r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"weigh\u0000burn"}}"#,
-        ),
-        ("with a result", r#"{"jsonrpc":"2.0","id":7,"result":{},"method":"tools/call","params":{"name":"burn"}}"#),
-        ("with an id of null", r#"{"jsonrpc":"2.0","id":null,"method":"tools/call","params":{"name":"burn"}}"#),
-        (
-            "within a batch within a batch",
-            r#"[[{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"burn"}}]]"#,
-        ),
-    ] {
-        tricks.push((name, raw(text)));
-    }
+    tricks.extend(WRITTEN.map(|(name, text)| (name, raw(text))));
     tricks
 }
 

@@ -123,7 +123,8 @@ async fn trap_6_whoever_may_not_watch_is_not_told() {
         server.answer(&message, &json!({})).await;
     });
     assert_eq!(answer.json().await["result"], json!({}));
-    let updated = |uri: &str| json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": uri}});
+    let updated =
+        |uri: &str| json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": uri}});
     server.write(&updated("hive://2")).await;
     server.write(&updated("hive://1")).await;
     assert_eq!(stream.message().await.unwrap(), updated("hive://1"));

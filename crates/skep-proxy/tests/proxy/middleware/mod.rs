@@ -6,6 +6,7 @@ mod credentials;
 mod frame;
 mod lists;
 mod rate_limit;
+mod token_exchange;
 mod tools;
 
 use std::collections::BTreeMap;

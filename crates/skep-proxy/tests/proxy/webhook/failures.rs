@@ -11,6 +11,8 @@ use crate::transparent::server::{Reply, Server, reply};
 const POWERS: [Power; 2] = [Power::Refuse, Power::Change];
 const POLICIES: [FailurePolicy; 2] = [FailurePolicy::Fail, FailurePolicy::Ignore];
 
+/// What is wrong with an answer, by its name.
+type Failure = (&'static str, fn() -> Reply);
 /// The status, code and words of a refusal.
 type Told = (u16, i64, &'static str);
 
@@ -39,7 +41,7 @@ async fn check(failure: &str, address: &str, power: Power, policy: FailurePolicy
 
 #[tokio::test]
 async fn a_callback_that_fails_is_followed_by_its_policy() {
-    let answers: [(&str, fn() -> Reply); 8] = [
+    let answers: [Failure; 8] = [
         ("garbage", || reply(200, &[], "<html>hunter2")),
         ("no verdict", || reply(200, &[], r#"{"message":"hunter2"}"#)),
         ("nothing", || reply(200, &[], "")),

@@ -44,7 +44,7 @@ fn allowing(_: &Seen) -> Reply {
     reply(200, &[], r#"{"version":"v0.1.0","uid":"x","allowed":true}"#)
 }
 
-fn patching(patch: Value) -> impl Fn(&Seen) -> Reply + Send + Sync + 'static {
+fn patching(patch: &Value) -> impl Fn(&Seen) -> Reply + Send + Sync + use<> {
     let answer = json!({"allowed": true, "patch_type": "json_patch", "patch": patch}).to_string();
     move |_| reply(200, &[], answer.clone())
 }
@@ -94,7 +94,7 @@ async fn trap_52_what_comes_later_sees_the_changed_request() {
     };
     let server = Server::start(hive).await;
     for (asked, changed, expected) in [("burn", "weigh", 200), ("weigh", "burn", 403)] {
-        let (mutating, validating) = (Server::start(patching(rename(changed))).await, Server::start(allowing).await);
+        let (mutating, validating) = (Server::start(patching(&rename(changed))).await, Server::start(allowing).await);
         let hooks = vec![
             step(Power::Change, vec![settings(&mutating.address, FailurePolicy::Fail)]),
             step(Power::Refuse, vec![settings(&validating.address, FailurePolicy::Fail)]),
@@ -116,7 +116,7 @@ async fn trap_52_what_comes_later_sees_the_changed_request() {
 async fn callbacks_are_asked_in_order_and_see_what_those_before_them_did() {
     let server = Server::start(hive).await;
     let (first, second) =
-        (Server::start(patching(rename("look"))).await, Server::start(patching(rename("weigh"))).await);
+        (Server::start(patching(&rename("look"))).await, Server::start(patching(&rename("weigh"))).await);
     let hooks = [&first, &second].map(|hook| settings(&hook.address, FailurePolicy::Fail)).to_vec();
     let before = proxy(&server, vec![step(Power::Change, hooks)], vec![]).await;
     assert_eq!(before.send(Request::post(&call(7, "burn"))).await.status, 200);
@@ -178,7 +178,7 @@ async fn a_callback_cannot_call_a_tool_that_is_hidden() {
     );
     let rules = rules.unwrap();
     for (changed, expected) in [("weigh", "content"), ("burn", "tool not found")] {
-        let hook = Server::start(patching(rename(changed))).await;
+        let hook = Server::start(patching(&rename(changed))).await;
         let steps = vec![
             Step::Authenticate(Authentication::Anonymous),
             Step::ToolCalls(rules.clone()),

@@ -37,13 +37,13 @@ fn policies_see_the_caller_the_action_and_the_resource() {
         r#"principal.claim_email == "ann@hive" && context.claim_email == "ann@hive""#,
         r#"principal.claim_level == decimal("3.0")"#,
         r#"principal in THVGroup::"keepers""#,
-        r#"principal.claim_a.b.contains(true)"#,
+        "principal.claim_a.b.contains(true)",
         r#"action == Action::"call_tool" && action.operation == "call_tool""#,
         r#"resource == Tool::"weigh" && resource in MCP::"hive""#,
         r#"resource.name == "weigh" && resource.operation == "call" && resource.feature == "tool""#,
         r#"context.arg_hive == "north" && resource.arg_hive == "north""#,
         r#"context.arg_limit.lessThan(decimal("10.5")) && context.arg_dry && context.arg_list_present"#,
-        r#"!(context has arg_list) && !(context has claim_absent)"#,
+        "!(context has arg_list) && !(context has claim_absent)",
     ] {
         let arguments = [("hive", r#""north""#), ("limit", "1e1"), ("dry", "true"), ("list", "[1]")];
         assert!(permits(condition, &caller, &arguments), "{condition}");

@@ -67,7 +67,11 @@ async fn whoever_waits_for_a_slow_issuer_keeps_nobody_else_waiting() {
     let waiting = call_with(&guarded, &by_new);
     tokio::pin!(waiting);
     // The issuer has been asked, and says nothing yet.
-    let asked = async { while issuer.asked().is_empty() { tokio::task::yield_now().await } };
+    let asked = async {
+        while issuer.asked().is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
     tokio::select! {
         answer = &mut waiting => panic!("{answer:?}"),
         () = asked => {}
@@ -190,7 +194,10 @@ fn settings_that_cannot_work_are_named() {
     let google = "https://oauth2.googleapis.com/tokeninfo".to_owned();
     for (settings, told) in [
         (OidcSettings::default(), "neither an Issuer nor a JWKSURL"),
-        (OidcSettings { authorities_file: Some("/no/such/file".into()), ..issuer() }, "CACertPath: cannot read /no/such/file"),
+        (
+            OidcSettings { authorities_file: Some("/no/such/file".into()), ..issuer() },
+            "CACertPath: cannot read /no/such/file",
+        ),
         (OidcSettings { authorities_file: Some(empty.clone()), ..issuer() }, "CACertPath: "),
         (OidcSettings { token_file: Some("/no/such/file".into()), ..issuer() }, "AuthTokenFile /no/such/file"),
         (OidcSettings { token_file: Some(empty), ..issuer() }, "is empty"),

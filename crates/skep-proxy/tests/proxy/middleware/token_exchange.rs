@@ -1,0 +1,115 @@
+//! Tokens that are taken for others before a server gets them.
+
+use serde_json::json;
+use skep_proxy::middleware::{Authentication, Step, TokenExchange, TokenExchangeSettings};
+
+use super::{Guarded, with_tools};
+use crate::http::{Request, call};
+use crate::transparent::server::{Reply, Seen, Server, reply};
+
+fn settings(endpoint: &Server) -> TokenExchangeSettings {
+    TokenExchangeSettings {
+        token_url: format!("http://{}/token", endpoint.address),
+        client_id: "the proxy".to_owned(),
+        client_secret: "p:w&d%".to_owned(),
+        audience: "backend".to_owned(),
+        scopes: vec!["read".to_owned(), "write".to_owned()],
+        ..TokenExchangeSettings::default()
+    }
+}
+
+async fn guarded(settings: TokenExchangeSettings) -> Guarded {
+    let exchange = Step::ExchangeToken(TokenExchange::new(settings).unwrap());
+    Guarded::new(vec![Step::Authenticate(Authentication::Anonymous), exchange, Step::Parse], with_tools).await
+}
+
+fn issuing(_: &Seen) -> Reply {
+    let kind = "urn:ietf:params:oauth:token-type:access_token";
+    let issued = json!({"access_token": "theirs", "token_type": "Bearer", "issued_token_type": kind});
+    reply(200, &[("content-type", "application/json")], issued.to_string())
+}
+
+fn asking() -> Request {
+    Request::post(&call(1, "feed")).header("Authorization", "Bearer o+urs")
+}
+
+#[tokio::test]
+async fn the_server_gets_a_token_of_its_own() {
+    let endpoint = Server::start(issuing).await;
+    let guarded = guarded(settings(&endpoint)).await;
+    // A header that a client calls a matter between neighbours arrives all the same.
+    assert_eq!(guarded.send(asking().header("Connection", "Authorization")).await.status, 200);
+    assert_eq!(guarded.server.seen()[0].header("authorization"), Some("Bearer theirs"));
+    let asked = endpoint.seen().remove(0);
+    assert_eq!((asked.method.as_str(), asked.target.as_str()), ("POST", "/token"));
+    assert_eq!(
+        String::from_utf8_lossy(&asked.body),
+        "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Atoken-exchange\
+         &subject_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aaccess_token\
+         &requested_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aaccess_token\
+         &audience=backend&scope=read+write&subject_token=o%2Burs"
+    );
+    // the+proxy:p%3Aw%26d%25 (auth trap 25)
+    assert_eq!(asked.header("authorization"), Some("Basic dGhlK3Byb3h5OnAlM0F3JTI2ZCUyNQ=="));
+}
+
+#[tokio::test]
+async fn auth_trap_17_a_header_of_its_own_does_not_bring_the_callers_token_along() {
+    let endpoint = Server::start(issuing).await;
+    let guarded = guarded(TokenExchangeSettings { header: Some("X-Upstream".to_owned()), ..settings(&endpoint) }).await;
+    assert_eq!(guarded.send(asking().header("x-upstream", "spoofed")).await.status, 200);
+    let seen = guarded.server.seen().remove(0);
+    assert_eq!((seen.header("x-upstream"), seen.header("authorization")), (Some("Bearer theirs"), None));
+    assert_eq!(seen.headers.get_all("x-upstream").iter().count(), 1);
+}
+
+#[tokio::test]
+async fn auth_trap_18_a_header_of_the_same_name_stays() {
+    let endpoint = Server::start(issuing).await;
+    for name in ["authorization", "AUTHORIZATION"] {
+        let guarded = guarded(TokenExchangeSettings { header: Some(name.to_owned()), ..settings(&endpoint) }).await;
+        assert_eq!(guarded.send(asking()).await.status, 200);
+        assert_eq!(guarded.server.seen()[0].header("authorization"), Some("Bearer theirs"), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn whoever_has_no_token_passes_as_before() {
+    let endpoint = Server::start(issuing).await;
+    let guarded = guarded(settings(&endpoint)).await;
+    for (header, value) in [("X-Other", "x"), ("Authorization", "Basic abc"), ("Authorization", "Bearer ")] {
+        assert_eq!(guarded.send(Request::post(&call(1, "feed")).header(header, value)).await.status, 200);
+        assert_eq!(guarded.server.seen()[0].header(&header.to_lowercase()), Some(value.trim()));
+    }
+    assert!(endpoint.seen().is_empty());
+}
+
+#[tokio::test]
+async fn auth_trap_24_an_exchange_that_fails_is_told_in_general_words() {
+    let endpoint = Server::start(issuing).await;
+    let guarded = guarded(settings(&endpoint)).await;
+    let refused = async |failure: &str| {
+        let mut answer = guarded.send(asking()).await;
+        let text = answer.text().await;
+        assert_eq!((answer.status, text.as_str()), (401, "Token exchange failed\n"), "{failure}");
+        assert!(guarded.server.seen().is_empty(), "{failure}");
+    };
+    for (failure, status, body) in [
+        ("a refusal", 400, r#"{"error":"invalid_grant","error_description":"hunter2"}"#.to_owned()),
+        ("a refusal that is a success", 200, r#"{"error":"hunter2","access_token":"t"}"#.to_owned()),
+        ("no token", 200, r#"{"token_type":"Bearer","issued_token_type":"x"}"#.to_owned()),
+        ("no type", 200, r#"{"access_token":"t"}"#.to_owned()),
+        ("garbage", 200, "<html>".to_owned()),
+        ("ten megabytes", 200, format!(r#"{{"access_token":"{}"}}"#, "x".repeat(10 << 20))),
+    ] {
+        endpoint.replace(move |_| reply(status, &[], body.clone()));
+        refused(failure).await;
+    }
+    // A token that no header can hold.
+    let split = json!({"access_token": "a\nb", "token_type": "Bearer", "issued_token_type": "x"}).to_string();
+    endpoint.replace(move |_| reply(200, &[], split.clone()));
+    let mut answer = guarded.send(asking()).await;
+    assert_eq!((answer.status, answer.text().await.as_str()), (500, "Token injection failed\n"));
+    endpoint.end().await;
+    refused("nobody there").await;
+}
