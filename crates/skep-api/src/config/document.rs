@@ -86,12 +86,13 @@ impl Members {
         read(self.remove(name).unwrap_or_default()).map_err(|misfit| misfit.below(name))
     }
 
-    /// Takes all spellings of a name out. The reference lets the last one in the document win, an order that is not
-    /// known here: so the exact name wins, then the first of the others. The losers are dropped, because one that was
-    /// kept as unknown could win when the document is read again. As null is absent it never wins over a value.
+    /// Takes all spellings of a name out. The reference lets the last one in the document win; here the order of members
+    /// means nothing, so the exact name wins, then the first of the others by name. The losers are dropped, because one
+    /// that was kept as unknown could win when the document is read again. As null is absent it never wins over a value.
     fn remove(&mut self, name: &str) -> Option<Value> {
         let exact = self.0.remove(name);
-        let spellings: Vec<String> = self.spellings(name).cloned().collect();
+        let mut spellings: Vec<String> = self.spellings(name).cloned().collect();
+        spellings.sort_unstable();
         let others = spellings.iter().filter_map(|spelling| self.0.remove(spelling));
         let values: Vec<Value> = exact.into_iter().chain(others).collect();
         values.into_iter().find(|value| !value.is_null())

@@ -83,7 +83,10 @@ struct Defaults(BTreeMap<String, Value>);
 
 impl Defaults {
     fn with<T: JsonSchema + Serialize + Default>(mut self) -> Self {
-        self.0.insert(schema::of::<T>()["properties"].to_string(), serde_json::to_value(T::default()).unwrap());
+        let mut properties = schema::of::<T>()["properties"].take();
+        // As they are in the definitions.
+        properties.sort_all_objects();
+        self.0.insert(properties.to_string(), serde_json::to_value(T::default()).unwrap());
         self
     }
 

@@ -58,9 +58,10 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// JSON as Go writes it: safe to stand in HTML, and without needless fractions.
+/// JSON as Go writes it: in the order of names, safe to stand in HTML, and without needless fractions.
 fn go_json(value: &Value) -> String {
     let mut value = value.clone();
+    value.sort_all_objects();
     shorten_numbers(&mut value);
     let escapes =
         [('<', "\\u003c"), ('>', "\\u003e"), ('&', "\\u0026"), ('\u{2028}', "\\u2028"), ('\u{2029}', "\\u2029")];

@@ -6,8 +6,9 @@ use time::OffsetDateTime;
 
 use super::*;
 
+/// In the order that the server keeps.
 fn object() -> Value {
-    json!({ "metadata": { "name": "t" }, "spec": {
+    let mut object = json!({ "metadata": { "name": "t" }, "spec": {
         "s": "text", "i": 7, "n": 1.5, "b": true, "o": { "x": 1, "y": "z", "a": [1, 2] }, "l": ["p", "q", "r"],
         "l2": [], "l3": [{ "a": 1 }, { "b": 2 }, { "a": 3 }], "nums": [1, 2, 3], "nul": null, "a.b": "dotted",
         "sp ace": "sp", "a-b": "dash", "a/b": "slash", "é": "acute", "": "empty",
@@ -15,7 +16,9 @@ fn object() -> Value {
             { "type": "Ready", "status": "True", "n": 2, "flag": true, "sub": [{ "k": "v", "z": 1 }] },
             { "type": "Other", "status": "False", "n": 1, "flag": false, "sub": [{ "k": "w" }, { "k": "v" }] },
         ],
-    } })
+    } });
+    object.sort_all_objects();
+    object
 }
 
 /// The results, or the error, as kubectl prints them.

@@ -66,6 +66,7 @@ impl VmcpConfig {
 fn unknown_members_of(document: &Value) -> Vec<String> {
     let mut unknown = Vec::new();
     collect_unknown(document, &SCHEMA, "", &mut unknown);
+    unknown.sort_unstable();
     unknown
 }
 
