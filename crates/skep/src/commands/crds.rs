@@ -57,8 +57,10 @@ pub(super) fn run(settings: &Settings) -> anyhow::Result<()> {
 pub fn yaml_stream(documents: &[Value]) -> anyhow::Result<String> {
     let mut stream = String::new();
     for document in documents {
+        let mut document = document.clone();
+        document.sort_all_objects();
         stream.push_str("---\n");
-        stream.push_str(&serde_saphyr::to_string(document)?);
+        stream.push_str(&serde_saphyr::to_string(&document)?);
     }
     Ok(stream)
 }
