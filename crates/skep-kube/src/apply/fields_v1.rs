@@ -20,15 +20,18 @@ pub enum FieldsError {
     TooDeep,
 }
 
-/// The document of a set. Its members have the order that `serde_json` gives them; [`encode_text`] has the real one.
+/// The document of a set, in the same order as [`encode_text`].
 pub fn encode(set: &FieldSet) -> Value {
+    encode_entry(set, false)
+}
+
+fn encode_entry(set: &FieldSet, itself: bool) -> Value {
     let mut document = Map::new();
+    if itself && !set.is_empty() {
+        document.insert(".".to_owned(), Value::Object(Map::new()));
+    }
     for (element, entry) in set.entries() {
-        let mut below = encode(&entry.below);
-        if let (true, Some(below)) = (entry.member && !entry.below.is_empty(), below.as_object_mut()) {
-            below.insert(".".to_owned(), Value::Object(Map::new()));
-        }
-        document.insert(encode_element(element), below);
+        document.insert(encode_element(element), encode_entry(&entry.below, entry.member));
     }
     Value::Object(document)
 }

@@ -152,6 +152,12 @@ fn without_inner_types(object: &Value) -> Value {
     object
 }
 
+/// An event as a text that does not depend on the order of members.
+fn told(kind: &Value, mut object: Value) -> String {
+    object.sort_all_objects();
+    format!("{kind} {object}")
+}
+
 /// JSON in a message may have its members in any order; everything else has one.
 fn is_written_alike(left: &[u8], right: &[u8]) -> bool {
     let sorted = |bytes: &[u8]| {
@@ -174,7 +180,7 @@ pub(crate) async fn compare_collections(client: &Client) -> Vec<String> {
         let by_json: BTreeSet<String> = serde_json::Deserializer::from_slice(&json.body)
             .into_iter::<Value>()
             .map(|event| event.unwrap())
-            .map(|event| format!("{} {}", event["type"], without_inner_types(&event["object"])))
+            .map(|event| told(&event["type"], without_inner_types(&event["object"])))
             .collect();
         let by_protobuf = events(&message.body);
         if by_json != by_protobuf || by_json.is_empty() {
@@ -206,7 +212,7 @@ fn events(mut body: &[u8]) -> BTreeSet<String> {
         let object = protobuf::decode(&frame[start..]).unwrap();
         let written = protobuf::watch_event(type_, &object).unwrap();
         assert!(is_written_alike(&written[4..], frame), "{type_} {object}");
-        events.insert(format!("{type_:?} {object}"));
+        events.insert(told(&Value::from(type_), object));
     }
     events
 }

@@ -1,7 +1,5 @@
 //! What may not change once an object is there.
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 
 use super::super::Builtin;
@@ -259,11 +257,12 @@ fn deadline(spec: &At<'_>, before: &Value) -> Option<FieldError> {
 
 /// What a pod tolerates it goes on to tolerate, if for another time.
 fn tolerations(spec: &At<'_>, before: &Value) -> Option<FieldError> {
-    let of = |spec: &Value| -> BTreeSet<String> {
+    let of = |spec: &Value| -> Vec<Value> {
         let items = spec["tolerations"].as_array().into_iter().flatten();
-        items.map(|toleration| without(toleration, &["tolerationSeconds"]).to_string()).collect()
+        items.map(|toleration| without(toleration, &["tolerationSeconds"])).collect()
     };
-    (!of(before).is_subset(&of(spec.value))).then(|| {
+    let kept = of(spec.value);
+    (!of(before).iter().all(|toleration| kept.contains(toleration))).then(|| {
         let detail = "existing toleration can not be modified except its tolerationSeconds";
         spec.member("tolerations").forbidden(detail)
     })
