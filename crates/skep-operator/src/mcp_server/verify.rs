@@ -26,8 +26,9 @@ use crate::proxy::report::Report;
 
 /// How many servers are talked to at a time.
 const MOST_AT_A_TIME: usize = 8;
-/// How soon a server that did not answer is asked again.
-const RECHECK: Duration = Duration::from_secs(15);
+/// How soon a server that did not answer is asked again: soon at first, since it may be starting, and then ever later.
+const FIRST_RECHECK: Duration = Duration::from_secs(1);
+const LAST_RECHECK: Duration = Duration::from_secs(15);
 
 /// How a handshake ended.
 type Answer = Result<usize, Silence>;
@@ -47,14 +48,29 @@ pub struct Verifier {
 struct Begun {
     generation: Option<i64>,
     at: Instant,
+    /// Which one it is.
+    number: u32,
+    is_under_way: bool,
     /// Of the last one that ended.
     answer: Option<Answer>,
 }
 
 impl Begun {
+    /// The one after `last`, if there was one.
+    fn next(last: Option<Self>, generation: Option<i64>, at: Instant) -> Self {
+        let (number, answer) = last.map_or((1, None), |last| (last.number.saturating_add(1), last.answer));
+        Self { generation, at, number, is_under_way: true, answer }
+    }
+
+    /// How long after this one comes the next.
+    fn pause(&self) -> Duration {
+        let doubled = 2_u32.saturating_pow(self.number.saturating_sub(1));
+        FIRST_RECHECK.saturating_mul(doubled).min(LAST_RECHECK)
+    }
+
     /// Whether it is time for another one: not while this one is under way.
     fn is_due(&self, now: Instant) -> bool {
-        self.answer.is_some() && now.duration_since(self.at) >= RECHECK
+        !self.is_under_way && now.duration_since(self.at) >= self.pause()
     }
 }
 
@@ -77,11 +93,11 @@ impl Verifier {
             report.keep(types::VERIFIED);
             return Next::Rest;
         }
-        let Some(answer) = self.ask(key, server) else {
+        let Some((answer, pause)) = self.ask(key, server) else {
             report.keep(types::VERIFIED);
             return Next::Rest;
         };
-        let next = if matches!(answer, Err(Silence::Failed(_))) { Next::After(RECHECK) } else { Next::Rest };
+        let next = if matches!(answer, Err(Silence::Failed(_))) { Next::After(pause) } else { Next::Rest };
         report.say(statement(&server.name_any(), answer));
         next
     }
@@ -91,18 +107,20 @@ impl Verifier {
         self.begun.lock().remove(key);
     }
 
-    /// What came of the last handshake. One is begun if there was none, or if it is time for another.
-    fn ask(&self, key: Key, server: &MCPServer) -> Option<Answer> {
-        let generation = server.metadata.generation;
+    /// What came of the last handshake, and how long it is until the next. One is begun if there was none, or if it is
+    /// time for another.
+    fn ask(&self, key: Key, server: &MCPServer) -> Option<(Answer, Duration)> {
+        let (generation, now) = (server.metadata.generation, Instant::now());
         let mut begun = self.begun.lock();
-        let last = begun.get(&key).filter(|last| last.generation == generation).cloned();
-        let answer = last.as_ref().and_then(|last| last.answer.clone());
-        let is_due = last.is_none_or(|last| last.is_due(Instant::now()));
+        let mut last = begun.get(&key).filter(|last| last.generation == generation).cloned();
+        let is_due = last.as_ref().is_none_or(|last| last.is_due(now));
         if is_due && let Some(address) = self.address(server) {
-            begun.insert(key.clone(), Begun { generation, at: Instant::now(), answer: answer.clone() });
+            let next = Begun::next(last, generation, now);
+            begun.insert(key.clone(), next.clone());
+            last = Some(next);
             self.begin(key, generation, server.url(), address);
         }
-        answer
+        last.and_then(|last| Some((last.answer.clone()?, last.pause())))
     }
 
     fn begin(&self, key: Key, generation: Option<i64>, url: String, address: SocketAddr) {
@@ -118,6 +136,7 @@ impl Verifier {
             let is_news = begun.lock().get_mut(&key).filter(is_wanted).is_some_and(|last| {
                 let is_news = last.answer.as_ref() != Some(&answer);
                 last.answer = Some(answer);
+                last.is_under_way = false;
                 is_news
             });
             if is_news {
@@ -164,14 +183,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_is_asked_again_after_a_while() {
+    fn a_server_is_asked_again_ever_later_and_never_twice_at_a_time() {
         let at = Instant::now();
-        let failed = Some(Err(Silence::Failed("no".to_owned())));
-        for (answer, after, is_due) in
-            [(None, RECHECK, false), (failed.clone(), Duration::ZERO, false), (failed, RECHECK, true)]
-        {
-            let begun = Begun { generation: Some(1), at, answer };
-            assert_eq!(begun.is_due(at + after), is_due, "{begun:?}");
+        let mut begun = Begun::next(None, Some(1), at);
+        for seconds in [1, 2, 4, 8, 15, 15] {
+            let (early, due) = (at + Duration::from_millis(seconds * 1_000 - 1), at + Duration::from_secs(seconds));
+            assert!(!begun.is_due(due), "it is under way: {begun:?}");
+            begun.is_under_way = false;
+            begun.answer = Some(Err(Silence::Failed("no".to_owned())));
+            assert_eq!((begun.is_due(early), begun.is_due(due)), (false, true), "{begun:?}");
+            begun = Begun::next(Some(begun), Some(1), at);
+            assert!(begun.answer.is_some(), "what was said stands until there is another answer");
         }
     }
 }

@@ -4,10 +4,11 @@ use serde_json::{Map, Value, json};
 
 use super::Endpoint;
 
-/// The settings, in the form that most clients read. Endpoints that are not known to speak MCP are left out.
+/// The settings, in the form that most clients read. Endpoints that are not served, or not known to
+/// speak MCP, are left out.
 pub(crate) fn client_settings(endpoints: &[Endpoint]) -> Value {
     let mut servers = Map::new();
-    for endpoint in endpoints {
+    for endpoint in endpoints.iter().filter(|endpoint| endpoint.ready) {
         let Some(url) = &endpoint.local_url else { continue };
         let Some(transport) = &endpoint.transport else { continue };
         let old = transport == "sse" || url.split(['#', '?']).next().is_some_and(|path| path.ends_with("/sse"));
@@ -40,6 +41,7 @@ mod tests {
             name: name.to_owned(),
             transport: transport.map(str::to_owned),
             local_url: url.map(str::to_owned),
+            ready: name != "broken",
             ..Endpoint::default()
         }
     }
@@ -54,6 +56,7 @@ mod tests {
             endpoint("b", "old", Some("stdio"), Some("http://127.0.0.1:4/sse#old")),
             endpoint("b", "web", None, Some("http://127.0.0.1:5")),
             endpoint("b", "later", http, None),
+            endpoint("b", "broken", http, Some("http://127.0.0.1:6/mcp")),
         ];
         let expected = json!({"mcpServers": {
             "a-echo": {"type": "http", "url": "http://127.0.0.1:1/mcp"},

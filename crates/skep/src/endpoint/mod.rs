@@ -2,8 +2,10 @@
 //!
 //! They are read from the API server alone, so that a command and the machine itself see the same.
 
+mod answers;
 mod client_settings;
 mod observed;
+mod pods;
 mod rows;
 mod sse;
 mod talk;

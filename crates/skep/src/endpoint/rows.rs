@@ -12,21 +12,9 @@ use skep_api::kind::GROUP;
 use skep_api::names::service_url;
 use skep_node::service::{closed_ports, local_ports};
 
+use super::answers::tell_unanswered;
+use super::pods::{FAILED, PENDING, life};
 use super::{Endpoint, Observed, USUAL_PATH};
-
-/// The life of an endpoint that does not get better by itself.
-const FAILED: &str = "Failed";
-/// Waiting for these is in vain unless somebody does something.
-const FAILURES: [&str; 8] = [
-    "CrashLoopBackOff",
-    "CreateContainerConfigError",
-    "CreateContainerError",
-    "ErrImageNeverPull",
-    "ErrImagePull",
-    "ImagePullBackOff",
-    "InvalidImageName",
-    "RunContainerError",
-];
 
 /// All endpoints, in the order of their names.
 pub(crate) fn endpoints(observed: &Observed) -> Vec<Endpoint> {
@@ -57,7 +45,7 @@ fn server(kind: &str, object: &DynamicObject, observed: &Observed) -> Endpoint {
         namespace: object.namespace().unwrap_or_default(),
         name: object.name_any(),
         transport: text(&spec["transport"]),
-        phase: text(&status["phase"]).unwrap_or_else(|| "Pending".to_owned()),
+        phase: text(&status["phase"]).unwrap_or_else(|| PENDING.to_owned()),
         ready,
         local_url: place.url,
         inside: place.inside,
@@ -65,10 +53,24 @@ fn server(kind: &str, object: &DynamicObject, observed: &Observed) -> Endpoint {
         tools: None,
         message: message.filter(|_| !ready),
     };
+    let endpoint = tell_unanswered(endpoint, object, observed);
     match place.service {
-        Some((service, local)) => tell_closed(endpoint, service, local),
+        Some((service, local)) => {
+            let behind = Behind::find(service, observed);
+            tell_closed(tell_life(endpoint, behind.phase, behind.message), service, local)
+        }
         None => endpoint,
     }
+}
+
+/// The endpoint, unless the pods that it takes do not serve: what its controller says may be from before they ended.
+pub(super) fn tell_life(mut endpoint: Endpoint, phase: &str, message: Option<String>) -> Endpoint {
+    if endpoint.ready && phase != READY {
+        phase.clone_into(&mut endpoint.phase);
+        endpoint.ready = false;
+        endpoint.message = message;
+    }
+    endpoint
 }
 
 /// Where a URL leads to.
@@ -151,7 +153,7 @@ fn offered(service: &Service, observed: &Observed) -> Vec<Endpoint> {
             name: behind.name.clone(),
             transport: None,
             phase: behind.phase.to_owned(),
-            ready: behind.phase == "Ready",
+            ready: behind.phase == READY,
             url: Some(format!("{}{path}", service_url(&service.name_any(), &namespace, port.port))),
             local_url: Some(format!("http://127.0.0.1:{local}{path}")),
             inside: inside(service, number),
@@ -204,40 +206,6 @@ impl Behind {
         let (phase, message) = life(&pods, replicas);
         Self { kind, name, phase, message }
     }
-}
-
-/// How pods do together, in one word and in a sentence.
-fn life(pods: &[&Pod], replicas: Option<i32>) -> (&'static str, Option<String>) {
-    if replicas == Some(0) {
-        return ("Stopped", None);
-    }
-    if pods.iter().any(|pod| is_ready(pod)) {
-        return ("Ready", None);
-    }
-    let complaints: Vec<(String, Option<String>)> = pods.iter().filter_map(|pod| complaint(pod)).collect();
-    let failed = complaints.iter().find(|(reason, _)| FAILURES.contains(&reason.as_str()));
-    let told = failed.or(complaints.first()).map(|(reason, message)| match message {
-        Some(message) => format!("{reason}: {message}"),
-        None => reason.clone(),
-    });
-    (if failed.is_some() { FAILED } else { "Pending" }, told)
-}
-
-fn is_ready(pod: &Pod) -> bool {
-    let conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    pod.metadata.deletion_timestamp.is_none()
-        && conditions.into_iter().any(|condition| condition.type_ == READY && condition.status == "True")
-}
-
-/// What keeps a pod from being ready: the reason and its message.
-fn complaint(pod: &Pod) -> Option<(String, Option<String>)> {
-    let status = pod.status.as_ref()?;
-    let containers = status.init_container_statuses.iter().chain(&status.container_statuses).flatten();
-    let waiting = containers.filter_map(|container| container.state.as_ref()?.waiting.as_ref());
-    let waiting = waiting.filter_map(|waiting| Some((waiting.reason.clone()?, waiting.message.clone())));
-    let conditions = status.conditions.iter().flatten().filter(|condition| condition.status != "True");
-    let unmet = conditions.filter_map(|condition| Some((condition.reason.clone()?, condition.message.clone())));
-    waiting.chain(unmet).next()
 }
 
 #[cfg(test)]

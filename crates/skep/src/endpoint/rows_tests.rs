@@ -83,30 +83,44 @@ fn a_port_of_somebody_else_is_no_endpoint() {
     assert!(told(&found[1]).starts_with("its URL works, but node port 30001 of 127.0.0.1 is in use"), "{:?}", found[1]);
 }
 
+fn server(name: &str, status: &Value) -> (&'static str, Arc<DynamicObject>) {
+    let object = json!({"apiVersion": "toolhive.stacklok.dev/v1beta1", "kind": "MCPServer",
+        "metadata": {"namespace": "n", "name": name, "generation": 2}, "spec": {"transport": "stdio"}, "status": status});
+    ("MCPServer", Arc::new(serde_json::from_value::<DynamicObject>(object).unwrap()))
+}
+
+/// A pod of the server itself.
+fn server_pod(name: &str, ready: &str, state: &Value) -> Value {
+    let mut pod = pod(&format!("{name}-0"), ready, state);
+    pod["metadata"]["ownerReferences"] =
+        json!([{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": name, "uid": "u", "controller": true}]);
+    pod
+}
+
 #[test]
 fn an_object_with_a_controller_speaks_for_itself() {
-    let server = |name: &str, status: Value| {
-        let object = json!({"apiVersion": "toolhive.stacklok.dev/v1beta1", "kind": "MCPServer",
-            "metadata": {"namespace": "n", "name": name}, "spec": {"transport": "stdio"}, "status": status});
-        ("MCPServer", Arc::new(serde_json::from_value::<DynamicObject>(object).unwrap()))
-    };
     let mut proxy = service("mcp-good-proxy", "8080:9000", &json!({"port": 8080}));
     proxy["metadata"]["ownerReferences"] =
         json!([{"apiVersion": "toolhive.stacklok.dev/v1beta1", "kind": "MCPServer", "name": "good", "uid": "u"}]);
     let observed = Observed {
         services: objects(json!([proxy])),
+        pods: objects(json!([
+            pod("mcp-good-proxy", "True", &json!({"running": {}})),
+            server_pod("good", "True", &json!({"running": {}})),
+        ])),
         servers: vec![
             server(
                 "good",
-                json!({"phase": "Ready", "url": "http://mcp-good-proxy.n.svc.cluster.local:8080/sse#good",
-                    "conditions": [{"type": "Ready", "status": "True", "message": "it runs"}]}),
+                &json!({"phase": "Ready", "url": "http://mcp-good-proxy.n.svc.cluster.local:8080/sse#good",
+                    "conditions": [{"type": "Ready", "status": "True", "message": "it runs"},
+                        {"type": "Verified", "status": "True", "observedGeneration": 2}]}),
             ),
             server(
                 "bad",
-                json!({"phase": "Failed", "message": "later",
+                &json!({"phase": "Failed", "message": "later",
                     "conditions": [{"type": "Ready", "status": "False", "message": "no such image"}]}),
             ),
-            server("new", Value::Null),
+            server("new", &Value::Null),
         ],
         ..Observed::default()
     };
@@ -123,4 +137,47 @@ fn an_object_with_a_controller_speaks_for_itself() {
     assert_eq!(brief, expected);
     assert_eq!(found[1].inside, Some("10.96.0.7:8080".parse().unwrap()));
     assert_eq!(found[1].transport.as_deref(), Some("stdio"));
+}
+
+#[test]
+fn a_server_is_ready_when_it_answers() {
+    let pulling = json!({"waiting": {"reason": "ContainerCreating"}});
+    let missing = json!({"waiting": {"reason": "ImagePullBackOff", "message": "map it"}});
+    let up = json!({"running": {}});
+    let verified = |status: &str, generation: i64| json!({"type": "Verified", "status": status, "observedGeneration": generation, "message": "it is mute"});
+    let no_handshake = "no MCP handshake with the server has succeeded yet";
+    let table = [
+        ("True", &up, "True", &up, verified("True", 2), ("Ready", None)),
+        // Only a user may see more.
+        ("True", &up, "True", &up, verified("Unknown", 2), ("Ready", None)),
+        ("True", &up, "True", &up, verified("True", 1), ("Pending", Some(no_handshake))),
+        ("True", &up, "True", &up, json!({"type": "Other", "status": "True"}), ("Pending", Some(no_handshake))),
+        ("True", &up, "True", &up, verified("False", 2), ("Pending", Some("it is mute"))),
+        ("True", &up, "False", &missing, verified("False", 2), ("Failed", Some("ImagePullBackOff: map it"))),
+        ("True", &up, "False", &pulling, verified("False", 2), ("Pending", Some("ContainerCreating"))),
+        // What was said before the machine was stopped.
+        ("True", &up, "False", &pulling, verified("True", 2), ("Pending", Some("ContainerCreating"))),
+        ("False", &pulling, "True", &up, verified("True", 2), ("Pending", Some("ContainerCreating"))),
+    ];
+    for (proxy_ready, proxy_state, server_ready, server_state, verified, expected) in table {
+        let mut proxy = service("mcp-s-proxy", "8080:9000", &json!({"port": 8080}));
+        proxy["metadata"]["ownerReferences"] =
+            json!([{"apiVersion": "toolhive.stacklok.dev/v1beta1", "kind": "MCPServer", "name": "s", "uid": "u"}]);
+        let status = json!({"phase": "Ready", "url": "http://mcp-s-proxy.n.svc.cluster.local:8080/mcp",
+            "conditions": [{"type": "Ready", "status": "True"}, &verified]});
+        let observed = Observed {
+            services: objects(json!([proxy])),
+            stateful_sets: objects(json!([workload("s", 1)])),
+            pods: objects(json!([
+                pod("mcp-s-proxy", proxy_ready, proxy_state),
+                server_pod("s", server_ready, server_state)
+            ])),
+            servers: vec![server("s", &status)],
+            ..Observed::default()
+        };
+        let found = endpoints(&observed);
+        let row = found.iter().find(|row| row.kind == "MCPServer").unwrap();
+        assert_eq!((row.phase.as_str(), row.message.as_deref()), expected, "{verified}");
+        assert_eq!(row.ready, expected.0 == "Ready", "{verified}");
+    }
 }

@@ -154,6 +154,23 @@ fn what_cannot_be_served_is_a_failure() {
 }
 
 #[test]
+fn a_server_whose_image_cannot_be_had_is_a_failure() {
+    let here = Here::new();
+    let server = json!({"apiVersion": "toolhive.stacklok.dev/v1beta1", "kind": "MCPServer",
+        "metadata": {"name": "broken"},
+        "spec": {"image": "registry.example/nope", "transport": "stdio", "proxyPort": free_port().unwrap()}});
+    let manifest = here.manifest("broken.json", &[server]);
+    let said = here.run(&["up", "--detach", "--listen", "127.0.0.1:0", "-f", &manifest]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.stderr.contains("error: not served: default/broken (") && !said.stderr.contains("For MCP clients"));
+    let rows = here.status_when("the cause is told", |rows| rows.len() == 1 && rows[0]["phase"] == "Failed");
+    let told = rows[0]["message"].as_str().unwrap();
+    assert!(rows[0]["ready"] == false && told.contains("map it to a command in the image map"), "{rows:#?}");
+    let client: Value = serde_json::from_str(&here.done(&["status", "-o", "client"])).unwrap();
+    assert_eq!(client, json!({"mcpServers": {}}), "nobody could use it");
+}
+
+#[test]
 fn a_pod_that_does_not_want_to_end_does_not_keep_it() {
     let here = Here::new();
     let map = here.folder.path().join("images.yaml");
