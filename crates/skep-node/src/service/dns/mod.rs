@@ -1,9 +1,11 @@
 //! The name server of the pods.
 //!
 //! It knows the cluster. Names of the rest of the world go to the name servers that the machine uses, where pods can
-//! reach the world at all; otherwise they fail at once.
+//! reach the world at all; otherwise they fail at once. A name of the cluster that stands for another one is answered with
+//! what that leads to, wherever it is: clients do not ask again.
 
 mod answer;
+mod upstream;
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,7 +14,7 @@ use std::time::Duration;
 
 use hickory_proto::op::{Message, MessageType, Metadata, OpCode, ResponseCode};
 use hickory_proto::rr::rdata::SOA;
-use hickory_proto::rr::{Name, RData, Record};
+use hickory_proto::rr::{Name, RData, Record, RecordType};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::sync::{Semaphore, watch};
@@ -26,8 +28,9 @@ const SMALLEST: u16 = 512;
 const LARGEST: u16 = 4_096;
 /// How many questions are worked on at a time; more are not read.
 const AT_ONCE: usize = 256;
-const FORWARD_LIMIT: Duration = Duration::from_secs(4);
 const IDLE_LIMIT: Duration = Duration::from_secs(10);
+/// How many names of the cluster may stand for each other, one after another.
+const LONGEST_CHAIN: usize = 8;
 
 /// A name server that is bound to its address.
 #[derive(Debug)]
@@ -129,7 +132,10 @@ impl Known {
         let found = answer(&self.directory.borrow(), query.name(), query.query_type());
         match found {
             Answer::Records(records) if records.is_empty() => drop(message.add_authority(authority())),
-            Answer::Records(records) => drop(message.add_answers(records)),
+            Answer::Records(records) => match self.followed(records, question.metadata.id, query.query_type()).await {
+                Some(records) => drop(message.add_answers(records)),
+                None => message.metadata.response_code = ResponseCode::ServFail,
+            },
             Answer::NoName => {
                 message.metadata.response_code = ResponseCode::NXDomain;
                 message.add_authority(authority());
@@ -144,18 +150,30 @@ impl Known {
         if packet && answer.len() > usize::from(room) { message.truncate().to_vec().ok() } else { Some(answer) }
     }
 
+    /// Records with those that their last one stands for; none when whoever knows them does not answer. What cannot be
+    /// known here, such as names of a world that cannot be reached, is left out.
+    async fn followed(&self, mut records: Vec<Record>, id: u16, kind: RecordType) -> Option<Vec<Record>> {
+        if kind == RecordType::CNAME || kind == RecordType::ANY {
+            return Some(records);
+        }
+        for _ in 0..LONGEST_CHAIN {
+            let Some(RData::CNAME(target)) = records.last().map(|record| &record.data) else { break };
+            let target = target.0.clone();
+            let found = answer(&self.directory.borrow(), &target, kind);
+            match (found, self.forward) {
+                (Answer::Records(more), _) if !more.is_empty() => records.extend(more),
+                (Answer::Elsewhere, Some(server)) => {
+                    records.extend(upstream::records(server, id, target, kind).await?);
+                    break;
+                }
+                _ => break,
+            }
+        }
+        Some(records)
+    }
+
     async fn forwarded(&self, server: SocketAddr, question: &[u8], mut message: Message) -> Option<Vec<u8>> {
-        let exchange = async {
-            let any = if server.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
-            let socket = UdpSocket::bind(any).await?;
-            socket.connect(server).await?;
-            socket.send(question).await?;
-            let mut buffer = vec![0; usize::from(LARGEST)];
-            let length = socket.recv(&mut buffer).await?;
-            buffer.truncate(length);
-            io::Result::Ok(buffer)
-        };
-        if let Ok(Ok(answer)) = timeout(FORWARD_LIMIT, exchange).await {
+        if let Some(answer) = upstream::exchange(server, question).await {
             return Some(answer);
         }
         message.metadata.response_code = ResponseCode::ServFail;
@@ -172,52 +190,4 @@ fn authority() -> Record {
 }
 
 #[cfg(test)]
-mod tests {
-    use hickory_proto::op::Query;
-    use hickory_proto::rr::RecordType;
-    use serde_json::json;
-
-    use super::*;
-    use crate::service::directory::tests::directory;
-
-    async fn exchange(server: SocketAddr, name: &str) -> Message {
-        let mut question = Message::new(7, MessageType::Query, OpCode::Query);
-        question.add_query(Query::query(Name::from_ascii(name).unwrap(), RecordType::A));
-        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
-        socket.send_to(&question.to_vec().unwrap(), server).await.unwrap();
-        let mut buffer = [0; 4096];
-        let length = timeout(Duration::from_secs(5), socket.recv(&mut buffer)).await.unwrap().unwrap();
-        Message::from_vec(&buffer[..length]).unwrap()
-    }
-
-    #[tokio::test]
-    async fn names_follow_changes() {
-        let service =
-            |address: &str| json!([{"metadata": {"namespace": "n", "name": "s"}, "spec": {"clusterIP": address}}]);
-        let (sender, receiver) = watch::channel(directory(json!([]), json!([])));
-        let server = NameServer::bind("127.0.0.1:0".parse().unwrap(), receiver, None).await.unwrap();
-        let address = server.address();
-        let task = tokio::spawn(server.serve());
-        let name = "s.n.svc.cluster.local.";
-        assert_eq!(exchange(address, name).await.metadata.response_code, ResponseCode::NXDomain);
-        sender.send_replace(directory(service("10.96.0.9"), json!([])));
-        let found = exchange(address, name).await;
-        assert_eq!((found.metadata.id, found.answers[0].data.to_string()), (7, "10.96.0.9".to_owned()));
-        // Nothing of the outside world is known, and that is said at once.
-        assert_eq!(exchange(address, "example.org.").await.metadata.response_code, ResponseCode::NXDomain);
-        let mut stream = TcpStream::connect(address).await.unwrap();
-        let mut question = Message::new(9, MessageType::Query, OpCode::Query);
-        question.add_query(Query::query(Name::from_ascii(name).unwrap(), RecordType::A));
-        let bytes = question.to_vec().unwrap();
-        stream.write_u16(u16::try_from(bytes.len()).unwrap()).await.unwrap();
-        stream.write_all(&bytes).await.unwrap();
-        let mut answer = vec![0; usize::from(stream.read_u16().await.unwrap())];
-        stream.read_exact(&mut answer).await.unwrap();
-        assert_eq!(Message::from_vec(&answer).unwrap().answers.len(), 1);
-        // What is not a question gets no answer, and does no harm.
-        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
-        socket.send_to(b"\xff\xff garbage", address).await.unwrap();
-        assert_eq!(exchange(address, name).await.answers.len(), 1);
-        task.abort();
-    }
-}
+mod tests;
