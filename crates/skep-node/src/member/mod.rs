@@ -22,7 +22,7 @@ use crate::image::ImageConfig;
 use crate::isolation::Isolation;
 use crate::kubelet;
 use crate::network::Network;
-use crate::node::{KubeletAddress, Node, NodeConfig, NodeError};
+use crate::node::{KubeletAddress, Node, NodeConfig, NodeError, tell_ended};
 use crate::service::{ServiceConfig, Services};
 use internet::Internet;
 pub use internet::Offline;
@@ -102,6 +102,7 @@ pub struct Member {
 impl Member {
     /// Starts all of it. The node registers itself from then on.
     pub async fn start(config: MemberConfig) -> Result<Self, MemberError> {
+        tell_ended(&config.client, &config.name, IpAddr::V4(config.network.node_address())).await;
         let internet = Internet::connect(config.isolation, &config.broker).await;
         let services = Services::start(ServiceConfig {
             client: config.client.clone(),

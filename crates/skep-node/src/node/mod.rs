@@ -29,7 +29,7 @@ use crate::network::Network;
 use crate::pod::backoff::BackoffRules;
 use crate::pod::field::Place;
 use crate::pod::{Node as Shared, NodeFolders};
-pub(crate) use pods::Pods;
+pub(crate) use pods::{Pods, tell_ended};
 pub use registration::KubeletAddress;
 
 /// The most that pods get to end when the node itself is stopped.

@@ -3,21 +3,23 @@
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt as _;
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::Pod;
+use kube::api::ListParams;
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client, ResourceExt as _};
 use parking_lot::Mutex;
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 use crate::log;
-use crate::pod::{Handle, Live, Node, spawn};
+use crate::pod::{Handle, Live, Node, report_ended, spawn};
 
 pub(crate) struct Pods {
     node: Arc<Node>,
@@ -28,6 +30,27 @@ pub(crate) struct Pods {
 impl std::fmt::Debug for Pods {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Pods").field("handles", &self.handles.lock().len()).finish_non_exhaustive()
+    }
+}
+
+/// The most that is spent on what an earlier life of the node has left behind: the task of each pod finds out, too.
+const FORMER_LIMIT: Duration = Duration::from_secs(5);
+/// How many pods are told about at a time.
+const MOST_AT_A_TIME: usize = 16;
+
+/// Tells that no pod of a node runs that starts only now. A node that was killed could not say so, and nobody is to be led
+/// to pods that are gone.
+pub(crate) async fn tell_ended(client: &Client, node: &str, address: IpAddr) {
+    let told = async {
+        let mine = ListParams::default().fields(&format!("spec.nodeName={node}"));
+        let pods = Api::<Pod>::all(client.clone()).list(&mine).await?;
+        let reports = pods.items.iter().map(|pod| report_ended(client.clone(), pod, address));
+        stream::iter(reports).buffer_unordered(MOST_AT_A_TIME).try_collect::<()>().await
+    };
+    match timeout(FORMER_LIMIT, told).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::debug!(%error, "the end of earlier pods is not told"),
+        Err(_) => tracing::debug!("the end of earlier pods is not told in time"),
     }
 }
 

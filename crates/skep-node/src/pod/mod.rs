@@ -30,5 +30,6 @@ mod unhonoured;
 
 pub(crate) use context::{Live, Node, NodeFolders, wish};
 pub(crate) use handle::{Handle, spawn};
+pub(crate) use report::report_ended;
 pub(crate) use state::whole;
 pub(crate) use streams::{Attachment, Streams};

@@ -1,15 +1,16 @@
 //! Tells the API server how a pod is.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Pod, PodCondition, PodStatus};
 use kube::api::{Patch, PatchParams};
-use kube::{Api, ResourceExt as _};
+use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
 
 use super::context::Context;
-use super::status::status;
+use super::status::{PodState, status};
 
 const RETRY: Duration = Duration::from_millis(500);
 
@@ -60,15 +61,37 @@ async fn send(context: &Context) -> Result<(), kube::Error> {
     let wanted = status(&pod, &context.board.borrow());
     let known = pod.status.clone().unwrap_or_default();
     let Some(change) = difference(&known, &wanted) else { return Ok(()) };
-    let api: Api<Pod> = Api::namespaced(context.node.client.clone(), &pod.namespace().unwrap_or_default());
-    // A pod of the same name may have taken its place.
-    let patch = json!({"metadata": {"uid": pod.uid()}, "status": change});
+    let client = context.node.client.clone();
     let sent = tokio::spawn(async move {
-        let answer = api.patch_status(&pod.name_any(), &PatchParams::default(), &Patch::Strategic(&patch)).await?;
-        *answered = Some(Arc::new(answer));
+        *answered = Some(Arc::new(patch(client, &pod, change).await?));
         Ok(())
     });
     sent.await.map_err(|error| kube::Error::Service(error.into()))?
+}
+
+async fn patch(client: Client, pod: &Pod, change: Value) -> Result<Pod, kube::Error> {
+    let api: Api<Pod> = Api::namespaced(client, &pod.namespace().unwrap_or_default());
+    // A pod of the same name may have taken its place.
+    let patch = json!({"metadata": {"uid": pod.uid()}, "status": change});
+    api.patch_status(&pod.name_any(), &PatchParams::default(), &Patch::Strategic(&patch)).await
+}
+
+/// Tells that nothing of a pod runs, nor fails, whatever an earlier life of the node has said last. Its address stays, so
+/// that its next life can have it.
+pub(crate) async fn report_ended(client: Client, pod: &Pod, host_ip: IpAddr) -> Result<(), kube::Error> {
+    let known = pod.status.clone().unwrap_or_default();
+    let is_over = matches!(known.phase.as_deref(), Some("Succeeded" | "Failed"));
+    // One that does not start again has the phase that it has until its task has looked at it.
+    let policy = pod.spec.as_ref().and_then(|spec| spec.restart_policy.as_deref());
+    if is_over || policy.is_some_and(|policy| policy != "Always") {
+        return Ok(());
+    }
+    let mut state = PodState::new(pod, host_ip);
+    state.pod_ip = known.pod_ip.as_deref().and_then(|address| address.parse().ok());
+    match difference(&known, &status(pod, &state)) {
+        Some(change) => patch(client, pod, change).await.map(drop),
+        None => Ok(()),
+    }
 }
 
 /// The pod as it was last seen. The answer to a report comes before the news of it: what was reported a moment ago would

@@ -1,10 +1,11 @@
 //! A second start continues where the first left off: nothing comes back, nothing is written over, nothing is half there.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::here::{Here, echo};
+use super::here::{Here, LIMIT, echo};
 use skep_conformance::ports::free_port;
 
 fn demo() -> String {
@@ -67,6 +68,48 @@ fn manifests_are_applied_all_or_none() {
     here.up(&["-f", &good]);
     assert_eq!(here.done(&["get", "cm", "-n", "hive", "inside", "-o", "name"]), "configmap/inside\n");
     assert_eq!(here.run(&["get", "cm", "good"]).code, Some(1), "nothing of the first start is there");
+}
+
+#[test]
+fn what_was_served_before_is_not_served_yet() {
+    let here = Here::new();
+    let map = here.folder.path().join("images.yaml");
+    let write = |image: &str| {
+        let program = snapbox::cmd::cargo_bin!("skep").display().to_string();
+        let paths = Path::new(&program).parent().unwrap().display().to_string();
+        let entry = json!({"image": image, "command": [program, "demo", "echo"], "paths": [paths]});
+        std::fs::write(&map, json!({"images": [entry]}).to_string()).unwrap();
+    };
+    let [mut deployment, service] = echo("plain", free_port().unwrap());
+    deployment["spec"]["template"]["spec"]["containers"][0]["image"] = json!("mapped");
+    let server = json!({"apiVersion": "toolhive.stacklok.dev/v1beta1", "kind": "MCPServer",
+        "metadata": {"name": "proxied"},
+        "spec": {"image": "mapped", "transport": "stdio", "proxyPort": free_port().unwrap()}});
+    let manifest = here.manifest("both.json", &[deployment, service, server]);
+    let map_argument = map.to_str().unwrap();
+    // A machine that is killed cannot say that its pods have ended.
+    for stop in [&["down"][..], &["down", "--timeout", "0", "--force"]] {
+        write("mapped");
+        here.up(&["--image-map", map_argument, "-f", &manifest]);
+        here.done(stop);
+        // What was served cannot be any more: whoever says so knows it from before.
+        write("other");
+        let log = here.folder.path().join("said");
+        let mut command = here.command(&["up", "--listen", "127.0.0.1:0"]);
+        let mut child = command.stderr(std::fs::File::create(&log).unwrap()).spawn().unwrap();
+        let begun = Instant::now();
+        let said = loop {
+            let said = std::fs::read_to_string(&log).unwrap();
+            if ["failed   default/plain", "failed   default/proxied"].iter().all(|line| said.contains(line)) {
+                break said;
+            }
+            assert!(begun.elapsed() < LIMIT, "{said}");
+            std::thread::sleep(Duration::from_millis(50));
+        };
+        here.done(&["down"]);
+        child.wait().unwrap();
+        assert!(!said.contains("ready    "), "after {stop:?}: {said}");
+    }
 }
 
 #[test]
