@@ -94,7 +94,7 @@ impl Mapping {
 }
 
 /// Whether an image is meant by a pattern.
-fn fits(pattern: &str, image: &str) -> bool {
+pub(super) fn fits(pattern: &str, image: &str) -> bool {
     let Some((before, after)) = pattern.split_once('*') else { return pattern == image };
     let Some(rest) = image.strip_prefix(before) else { return false };
     let starts = rest.char_indices().map(|(start, _)| start).chain([rest.len()]);

@@ -5,6 +5,7 @@
 
 mod install;
 mod map;
+mod name;
 mod package;
 mod place;
 
@@ -18,6 +19,7 @@ use crate::broker::Broker;
 use crate::container::Mount;
 use crate::isolation::Isolation;
 pub use map::{ImageMap, MapError, Mapping};
+use name::{is_reference, without_tag};
 use package::Package;
 pub use place::find as find_program;
 
@@ -62,6 +64,10 @@ pub(crate) enum ImageError {
     Unknown,
     #[error("{0:?} is not a package: write npx://NAME[@VERSION] or uvx://NAME[@VERSION]")]
     BadPackage(String),
+    #[error(
+        "couldn't parse image name {0:?}: invalid reference format: write [HOST/]NAME[:TAG], the name in lower case"
+    )]
+    BadName(String),
     #[error("{tool} is not installed on this machine: {hint}")]
     NoTool { tool: &'static str, hint: &'static str },
     #[error(
@@ -81,7 +87,7 @@ pub(crate) enum ImageError {
 pub struct ImageConfig {
     /// The program of Skep itself.
     pub own_program: PathBuf,
-    /// Names of images, without a tag, that stand for Skep itself, whatever the tag.
+    /// Images that stand for Skep itself; `*` stands for any text, and what names no tag fits all of them.
     pub own_images: Vec<String>,
     /// Names of images that stand for a command of Skep, such as `skep-demo/echo` for `demo echo`.
     pub own_commands: Vec<(String, Vec<String>)>,
@@ -110,7 +116,7 @@ impl Images {
             return Ok(Some(mapping.program()));
         }
         let name = without_tag(image);
-        if self.config.own_images.iter().any(|own| own == name) {
+        if self.config.own_images.iter().any(|own| map::fits(own, image) || map::fits(own, name)) {
             return Ok(Some(self.own(&[])));
         }
         if let Some((_, command)) = self.config.own_commands.iter().find(|(own, _)| own == name) {
@@ -118,13 +124,9 @@ impl Images {
         }
         match Package::parse(image) {
             Some(package) => package?.installed(&self.config.cache),
-            None => Err(ImageError::Unknown),
+            None if is_reference(image) => Err(ImageError::Unknown),
+            None => Err(ImageError::BadName(image.to_owned())),
         }
-    }
-
-    /// Whether there is something to pull at all.
-    pub(crate) fn is_package(image: &str) -> bool {
-        Package::parse(image).is_some()
     }
 
     /// Pulls a package; `progress` is told what the installer prints.
@@ -166,15 +168,6 @@ pub fn obstacle(image: &str, map: &ImageMap, cache: &Path) -> Option<String> {
     package.commands(cache).err().filter(|_| !is_there).map(|error| error.to_string())
 }
 
-/// `registry:5000/name:tag@sha256:…` → `registry:5000/name`.
-fn without_tag(image: &str) -> &str {
-    let name = image.split_once('@').map_or(image, |(name, _)| name);
-    match name.rsplit_once(':') {
-        Some((before, tag)) if !tag.contains('/') => before,
-        _ => name,
-    }
-}
-
 /// The folder that a program needs to see: everything installed along with it.
 fn prefix_of(program: &Path) -> PathBuf {
     let folder = program.parent().unwrap_or(program);
@@ -185,20 +178,6 @@ fn prefix_of(program: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn tags_are_ignored() {
-        let table = [
-            ("a", "a"),
-            ("a:1", "a"),
-            ("r:5000/a", "r:5000/a"),
-            ("r:5000/a:1@sha256:0", "r:5000/a"),
-            ("ghcr.io/x/y:v1", "ghcr.io/x/y"),
-        ];
-        for (image, name) in table {
-            assert_eq!(without_tag(image), name);
-        }
-    }
 
     #[test]
     fn commands_replace_what_the_image_says() {

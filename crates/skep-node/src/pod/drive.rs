@@ -12,7 +12,7 @@ use super::context::Context;
 use super::prepare::prepare;
 use super::run::{RunError, image_changed, run};
 use super::state::End;
-use crate::image::{ImageError, Images, Program};
+use crate::image::{ImageError, Program};
 
 /// How soon another attempt is made at what only a change elsewhere can mend, such as a missing ConfigMap.
 const RETRY: Duration = Duration::from_secs(2);
@@ -94,8 +94,11 @@ async fn program(context: &Context, wish: &Wish, pulls: &mut Backoff) -> Option<
             pulls.reset();
             return Some(program);
         }
-        Ok(None) if wish.image_pull_policy.as_deref() == Some("Never") => {
-            let message = format!("Container image {image:?} is not present with pull policy of Never");
+        absent @ (Ok(None) | Err(ImageError::Unknown)) if wish.image_pull_policy.as_deref() == Some("Never") => {
+            let mut message = format!("Container image {image:?} is not present with pull policy of Never");
+            if let Err(cause) = absent {
+                message = format!("{message}: {cause}");
+            }
             context.update(name, |state| state.wait("ErrImageNeverPull", Some(message.clone())));
             context.warn("ErrImageNeverPull", message);
             sleep(RETRY).await;
@@ -131,10 +134,14 @@ async fn program(context: &Context, wish: &Wish, pulls: &mut Backoff) -> Option<
 
 async fn refuse(context: &Context, wish: &Wish, image: &str, failure: &ImageError, pulls: &mut Backoff) {
     let name = wish.name.as_str();
-    let bad_name = Images::is_package(image) && matches!(failure, ImageError::BadPackage(_));
+    let bad_name = matches!(failure, ImageError::BadPackage(_) | ImageError::BadName(_));
     let reason = if bad_name { "InvalidImageName" } else { "ErrImagePull" };
     context.update(name, |state| state.wait(reason, Some(failure.to_string())));
-    context.warn("Failed", format!("Failed to pull image {image:?}: {failure}"));
+    if bad_name {
+        context.warn("InspectFailed", format!("Failed to apply default image tag {image:?}: {failure}"));
+    } else {
+        context.warn("Failed", format!("Failed to pull image {image:?}: {failure}"));
+    }
     context.warn("Failed", format!("Error: {reason}"));
     let delay = pulls.after_failure();
     if reason == "ErrImagePull" {

@@ -16,7 +16,7 @@ use serde_json::json;
 use crate::cluster::Cluster;
 use crate::look::told;
 
-crate::trials![the_cause_is_told_before_the_pause, progress_is_told];
+crate::trials![the_cause_is_told_before_the_pause, what_is_never_pulled_has_a_reason_of_its_own, progress_is_told];
 
 /// Says that the stand-ins are in front of everything else.
 const VARIABLE: &str = "SKEP_KUBELET_STAND_INS";
@@ -83,6 +83,36 @@ async fn the_cause_is_told_before_the_pause(cluster: Arc<Cluster>) {
             status.container_statuses.as_ref()?[0].state.as_ref()?.waiting.as_ref()?.message.clone()
         });
         assert!(message.is_some_and(|message| message.contains(cause)), "{}: {:?}", pod.name_any(), pod.status);
+    }
+}
+
+async fn what_is_never_pulled_has_a_reason_of_its_own(cluster: Arc<Cluster>) {
+    for (pod, image, policy, reason, cause) in [
+        (
+            "never-unknown",
+            "nowhere/nothing:1",
+            "Never",
+            "ErrImageNeverPull",
+            "is not present with pull policy of Never",
+        ),
+        (
+            "never-package",
+            "npx://never@1.0.0",
+            "Never",
+            "ErrImageNeverPull",
+            "is not present with pull policy of Never",
+        ),
+        ("bad-name", "Nowhere/nothing", "Never", "InvalidImageName", "couldn't parse image name"),
+        ("bad-name-pulled", "nowhere/nothing:", "Always", "InvalidImageName", "couldn't parse image name"),
+        ("bad-package", "npx://../x", "IfNotPresent", "InvalidImageName", "is not a package"),
+    ] {
+        let begun = reasons(&cluster, pod, reason);
+        cluster.pod(pod, json!([{"name": "main", "image": image, "imagePullPolicy": policy}])).await;
+        let reasons = begun.await;
+        assert!(!reasons.iter().any(|reason| reason == "ErrImagePull"), "{pod}: {reasons:?}");
+        let event = if reason == "ErrImageNeverPull" { reason } else { "InspectFailed" };
+        let line = told(&cluster, pod, cause).await;
+        assert!(line.contains(event), "{line}");
     }
 }
 
