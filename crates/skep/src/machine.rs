@@ -12,11 +12,14 @@ pub(crate) const POD_RANGE: &str = "10.244.0.0/16";
 /// The range of the services' addresses when nothing else is said.
 pub(crate) const SERVICE_RANGE: &str = "10.96.0.0/16";
 
-/// The images that pods may name.
-pub(crate) fn images(data: &DataFolder, map: ImageMap) -> anyhow::Result<ImageConfig> {
+/// Images of Skep itself, wherever they come from.
+const OWN_IMAGES: [&str; 2] = ["skep", "*/skep"];
+
+/// The images that pods may name. Those that fit one of the patterns `own` are Skep itself, besides those that are anyway.
+pub(crate) fn images(data: &DataFolder, map: ImageMap, own: &[String]) -> anyhow::Result<ImageConfig> {
     Ok(ImageConfig {
         own_program: std::env::current_exe().context("the program cannot find itself")?,
-        own_images: vec!["skep".to_owned()],
+        own_images: OWN_IMAGES.map(str::to_owned).iter().chain(own).cloned().collect(),
         own_commands: vec![("skep-demo/echo".to_owned(), vec!["demo".to_owned(), "echo".to_owned()])],
         map,
         cache: data.packages(),

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueHint};
 use ipnet::Ipv4Net;
 
@@ -54,6 +55,9 @@ pub struct NodeArgs {
     /// A file that says which command stands for which image.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub image_map: Option<PathBuf>,
+    /// Another image that is Skep itself, as those called skep are; * stands for any text. May be given several times.
+    #[arg(long, value_name = "PATTERN", value_parser = NonEmptyStringValueParser::new())]
+    pub own_image: Vec<String>,
     /// How pods are kept apart from this machine and from each other.
     #[arg(long, value_enum, default_value_t = IsolationChoice::Auto)]
     pub isolation: IsolationChoice,

@@ -41,6 +41,7 @@ pub struct Settings {
     pod_range: Ipv4Net,
     service_range: Option<Ipv4Net>,
     image_map: ImageMap,
+    own_images: Vec<String>,
     isolation: IsolationChoice,
 }
 
@@ -68,6 +69,7 @@ impl TryFrom<NodeArgs> for Settings {
             pod_range: args.pod_range,
             service_range: args.service_range,
             image_map: args.image_map.as_deref().map(ImageMap::read).transpose()?.unwrap_or_default(),
+            own_images: args.own_image,
             isolation: args.isolation,
         })
     }
@@ -141,7 +143,7 @@ impl Joined {
             isolation,
             network,
             broker,
-            images: machine::images(&settings.data, settings.image_map.clone())?,
+            images: machine::images(&settings.data, settings.image_map.clone(), &settings.own_images)?,
             dns: (isolation == Isolation::Namespaces).then_some(dns),
             api_server: Some(cluster.address()),
             local_group: None,

@@ -50,6 +50,8 @@ pub(crate) struct Settings {
     /// Whether there is a demo where nothing else was ever applied.
     pub(crate) demo: bool,
     pub(crate) image_map: ImageMap,
+    /// Further images of Skep itself.
+    pub(crate) own_images: Vec<String>,
 }
 
 /// A machine that runs.
@@ -111,7 +113,7 @@ impl Local {
             isolation: settings.isolation,
             network,
             broker,
-            images: machine::images(&settings.data, settings.image_map.clone())?,
+            images: machine::images(&settings.data, settings.image_map.clone(), &settings.own_images)?,
             dns,
             // With namespaces it is where its service is.
             api_server: (!has_services).then(|| server.address()),

@@ -7,6 +7,7 @@ mod doctor;
 mod here;
 mod life;
 mod objects;
+mod own_images;
 mod ranges;
 mod several;
 mod terminal;

@@ -34,6 +34,7 @@ pub struct Settings {
     manifests: Vec<PathBuf>,
     demo: bool,
     image_map: ImageMap,
+    own_images: Vec<String>,
     /// The file of the image map, if one was named.
     named_map: Option<PathBuf>,
     place: Place,
@@ -71,6 +72,7 @@ impl TryFrom<UpArgs> for Settings {
             demo: args.filename.is_empty() && !args.no_demo,
             manifests: args.filename,
             image_map,
+            own_images: args.own_image,
             named_map: args.image_map,
             place: match std::env::var_os(detach::LOG_VARIABLE) {
                 Some(log) => Place::Background(log.into()),
@@ -96,8 +98,19 @@ pub(super) fn run(settings: Settings) -> anyhow::Result<()> {
 
 async fn serve(settings: Settings, isolation: Isolation) -> anyhow::Result<()> {
     let mut stop = Stop::new()?;
-    let Settings { data, listen, pod_range, service_range, manifests, demo, image_map, named_map, isolation: _, place } =
-        settings;
+    let Settings {
+        data,
+        listen,
+        pod_range,
+        service_range,
+        manifests,
+        demo,
+        image_map,
+        own_images,
+        named_map,
+        isolation: _,
+        place,
+    } = settings;
     if let Place::Background(log) = place {
         data.adopt_log(&log)?;
     }
@@ -105,8 +118,17 @@ async fn serve(settings: Settings, isolation: Isolation) -> anyhow::Result<()> {
     packages::check(&manifests, &image_map, &data)?;
     let services = Chosen::new(data.path(), service_range)?;
     services.keep_apart_from(pod_range)?;
-    let start =
-        local::Settings { data: data.clone(), listen, isolation, pod_range, services, manifests, demo, image_map };
+    let start = local::Settings {
+        data: data.clone(),
+        listen,
+        isolation,
+        pod_range,
+        services,
+        manifests,
+        demo,
+        image_map,
+        own_images,
+    };
     let local = tokio::select! {
         local = Local::start(start) => local?,
         () = stop.asked() => return Ok(()),
