@@ -59,6 +59,7 @@ impl Runtime {
 fn root_plan(spec: &ContainerSpec) -> RootPlan {
     RootPlan {
         mounts: spec.mounts.clone(),
+        working_dir: spec.working_dir.clone(),
         hidden: spec.hidden.iter().cloned().chain(private::places()).collect(),
         read_only: spec.read_only_root,
     }

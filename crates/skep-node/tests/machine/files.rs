@@ -21,6 +21,7 @@ crate::trials![
     the_machine_cannot_be_written_to,
     a_read_only_root_leaves_only_the_mounts,
     missing_mount_points_are_made,
+    a_missing_working_folder_is_made,
     covered_folders_keep_what_is_in_them,
     a_link_leads_to_a_place_inside,
     a_link_to_a_missing_file_is_followed,
@@ -154,6 +155,24 @@ async fn missing_mount_points_are_made() {
     assert_eq!(text, "here\n".repeat(6) + "refused\n");
     assert_eq!(exit.code, 1, "grep finds nothing that is left over");
     assert!(!Path::new("/etc/skep-test").exists());
+}
+
+async fn a_missing_working_folder_is_made() {
+    let volume = folder_with("greeting", "hello");
+    for folder in ["/no/such/folder", "/usr/share/no/such", "/tmp/no/such", "/data/no/such"] {
+        for read_only_root in [false, true] {
+            let spec = ContainerSpec {
+                mounts: vec![bind(volume.path(), "/data")],
+                working_dir: Some(folder.into()),
+                read_only_root,
+                ..script("pwd; cat /data/greeting; ls /usr/share | grep -c .")
+            };
+            let text = printed(&spec).await;
+            assert!(text.starts_with(&format!("{folder}\nhello")) && !text.ends_with("hello0\n"), "{text}");
+        }
+    }
+    assert!(!Path::new("/no").exists() && !Path::new("/usr/share/no").exists(), "the machine has got it, too");
+    assert!(volume.path().join("no/such").is_dir(), "what is in a volume stays there");
 }
 
 async fn covered_folders_keep_what_is_in_them() {

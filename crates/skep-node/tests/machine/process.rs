@@ -256,9 +256,11 @@ async fn programs_that_cannot_start_say_why() {
     assert_eq!(try_to_run("").await, StartError::NoProgram);
     assert_eq!(start(&ContainerSpec::default()).await.unwrap_err(), StartError::NoProgram);
 
-    let lost = ContainerSpec { working_dir: Some("/no/such/folder".into()), ..script("true") };
-    let error = start(&lost).await.unwrap_err();
-    assert!(matches!(&error, StartError::WorkingDir { path, .. } if path == Path::new("/no/such/folder")), "{error}");
+    for lost in ["/etc/passwd", "/etc/passwd/below", "/proc/no-such-folder", "no/such/folder"] {
+        let spec = ContainerSpec { working_dir: Some(lost.into()), ..script("true") };
+        let error = start(&spec).await.unwrap_err();
+        assert!(matches!(&error, StartError::WorkingDir { path, .. } if path == Path::new(lost)), "{error}");
+    }
 
     let long = ContainerSpec { hostname: Some("x".repeat(100)), ..script("true") };
     let error = start(&long).await.unwrap_err();

@@ -26,6 +26,8 @@ use tree::Entry;
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct RootPlan {
     pub mounts: Vec<Mount>,
+    /// A folder that is made if it is missing. The machine does not get it.
+    pub working_dir: Option<PathBuf>,
     pub hidden: Vec<PathBuf>,
     pub read_only: bool,
 }
@@ -54,10 +56,14 @@ pub(super) fn enter(plan: &RootPlan) -> Result<(), StartError> {
     let mut points = Points::new(root);
     // Overlays hide what is mounted below them, so the points that need one are made while nothing is.
     for (index, volume) in volumes.iter().enumerate() {
-        if !is_below_others(index, plan) {
+        if !is_below_others(&volume.mount.target, &plan.mounts[..index], plan) {
             points.ensure(&volume.mount.target, volume.kind, Cover::Overlay).map_err(|error| volume.refused(&error))?;
         }
     }
+    // One that is no path below / is whatever the program makes of it.
+    let working_dir = plan.working_dir.as_deref().filter(|path| check_target(path).is_ok());
+    let (later, now) = working_dir.into_iter().partition(|path| is_below_others(path, &plan.mounts, plan));
+    make_folders(&mut points, now, Cover::Overlay)?;
     own_places::make(&mut points, &proc, &devices, system.as_ref())
         .map_err(StartError::kernel("make /dev, /proc and the temporary folders"))?;
     masks::put(&mut points).map_err(StartError::kernel("hide parts of /proc and /sys"))?;
@@ -69,8 +75,18 @@ pub(super) fn enter(plan: &RootPlan) -> Result<(), StartError> {
         let cover = if in_volume { Cover::Never } else { Cover::Children };
         volume.place(&mut points, cover).map_err(|error| volume.refused(&error))?;
     }
+    make_folders(&mut points, later, Cover::Never)?;
     let root = points.finish(plan.read_only).map_err(StartError::kernel("make the root file system read-only"))?;
     change_to(&root).map_err(StartError::kernel("change to the root file system"))
+}
+
+/// Makes working folders that are missing.
+fn make_folders(points: &mut Points, folders: Vec<&Path>, cover: Cover) -> Result<(), StartError> {
+    for path in folders {
+        let made = points.ensure(path, Kind::Folder, cover);
+        made.map_err(|error| StartError::WorkingDir { path: path.to_owned(), cause: error.to_string() })?;
+    }
+    Ok(())
 }
 
 fn keep_to_ourselves() -> io::Result<()> {
@@ -121,9 +137,8 @@ fn check_target(target: &Path) -> io::Result<()> {
 }
 
 /// Whether something else will be mounted above the target, so that its point has to be made after that.
-fn is_below_others(index: usize, plan: &RootPlan) -> bool {
-    let target = &plan.mounts[index].target;
-    let earlier = plan.mounts[..index].iter().map(|mount| mount.target.as_path());
+fn is_below_others(target: &Path, earlier: &[Mount], plan: &RootPlan) -> bool {
+    let earlier = earlier.iter().map(|mount| mount.target.as_path());
     let hidden = plan.hidden.iter().map(PathBuf::as_path);
     let own = own_places::PATHS.into_iter().map(Path::new);
     earlier.chain(hidden).chain(own).any(|above| target.starts_with(above))
