@@ -33,12 +33,21 @@ pub(crate) fn answer(mut response: Response) -> Value {
 
 /// What a tool at an address answers, from the first word on.
 pub(crate) fn call_tool(address: &str, name: &str, arguments: &Value) -> Value {
+    ask(address, "tools/call", &json!({"name": name, "arguments": arguments}))["result"].clone()
+}
+
+/// The names of the tools at an address, from the first word on.
+pub(crate) fn list_tools(address: &str) -> Vec<String> {
+    tool_names(&ask(address, "tools/list", &json!({})))
+}
+
+/// The answer to a request in a session of its own.
+fn ask(address: &str, method: &str, params: &Value) -> Value {
     let response = Request::post(&initialize()).send(address);
     let session = response.header("mcp-session-id").unwrap().to_owned();
     answer(response);
-    let message = request(2, "tools/call", &json!({"name": name, "arguments": arguments}));
-    let call = Request::post(&message).header("Mcp-Session-Id", &session);
-    answer(call.header("MCP-Protocol-Version", "2025-06-18").send(address))["result"].clone()
+    let call = Request::post(&request(2, method, params)).header("Mcp-Session-Id", &session);
+    answer(call.header("MCP-Protocol-Version", "2025-06-18").send(address))
 }
 
 /// Whether there is a proxy at an address. A service without ready pods takes connections and drops them.

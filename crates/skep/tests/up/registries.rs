@@ -11,7 +11,7 @@ use skep_conformance::skip::skip;
 use super::http::Request;
 use super::kubectl::Kubectl;
 use super::machine::{Machine, eventually_within};
-use super::mcp::{answer, call_tool, initialize, request, tool_names, until_served};
+use super::mcp::{answer, call_tool, initialize, list_tools, request, tool_names, until_served};
 use super::once;
 use super::start::Start;
 use skep_conformance::ports::free_port;
@@ -107,6 +107,8 @@ async fn a_server_from_pypi_answers() {
     }
     let address = format!("127.0.0.1:{port}");
     until_served(PULL_LIMIT, &address, || machine.said()).await;
+    let tools = list_tools(&address);
+    assert!(tools.contains(&"get_current_time".to_owned()), "{tools:?}");
     let said = call_tool(&address, "get_current_time", &json!({"timezone": "UTC"}));
     assert!(said["content"][0]["text"].as_str().unwrap().contains("\"timezone\": \"UTC\""), "{said}");
 }
