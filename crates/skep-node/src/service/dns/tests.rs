@@ -89,7 +89,7 @@ async fn exchange(server: SocketAddr, name: &str) -> Message {
     let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     socket.send_to(&question.to_vec().unwrap(), server).await.unwrap();
     let mut buffer = [0; 4096];
-    let length = timeout(Duration::from_secs(60), socket.recv(&mut buffer)).await.unwrap().unwrap();
+    let length = timeout(Duration::from_mins(1), socket.recv(&mut buffer)).await.unwrap().unwrap();
     Message::from_vec(&buffer[..length]).unwrap()
 }
 
