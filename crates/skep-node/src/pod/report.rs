@@ -76,22 +76,26 @@ async fn patch(client: Client, pod: &Pod, change: Value) -> Result<Pod, kube::Er
     api.patch_status(&pod.name_any(), &PatchParams::default(), &Patch::Strategic(&patch)).await
 }
 
-/// Tells that nothing of a pod runs, nor fails, whatever an earlier life of the node has said last. Its address stays, so
-/// that its next life can have it.
+/// Tells that nothing of a pod runs, nor fails, whatever an earlier life of the node has said last.
 pub(crate) async fn report_ended(client: Client, pod: &Pod, host_ip: IpAddr) -> Result<(), kube::Error> {
+    match ended(pod, host_ip) {
+        Some(change) => patch(client, pod, change).await.map(drop),
+        None => Ok(()),
+    }
+}
+
+/// What changes with the end of all that runs of a pod. Its address stays, so that its next life can have it.
+fn ended(pod: &Pod, host_ip: IpAddr) -> Option<Value> {
     let known = pod.status.clone().unwrap_or_default();
     let is_over = matches!(known.phase.as_deref(), Some("Succeeded" | "Failed"));
     // One that does not start again has the phase that it has until its task has looked at it.
     let policy = pod.spec.as_ref().and_then(|spec| spec.restart_policy.as_deref());
     if is_over || policy.is_some_and(|policy| policy != "Always") {
-        return Ok(());
+        return None;
     }
     let mut state = PodState::new(pod, host_ip);
     state.pod_ip = known.pod_ip.as_deref().and_then(|address| address.parse().ok());
-    match difference(&known, &status(pod, &state)) {
-        Some(change) => patch(client, pod, change).await.map(drop),
-        None => Ok(()),
-    }
+    difference(&known, &status(pod, &state))
 }
 
 /// The pod as it was last seen. The answer to a report comes before the news of it: what was reported a moment ago would
@@ -224,5 +228,38 @@ mod tests {
                 {"type": "Ready", "status": "True", "lastTransitionTime": "2020-01-01T00:00:00Z", "reason": null}]}),
             "a reason that is over is taken back"
         );
+    }
+
+    #[test]
+    fn what_a_killed_node_has_left_as_it_was_is_over() {
+        let host = "10.244.0.1".parse().unwrap();
+        let pod = |policy: &str, phase: &str, state: Value| -> Pod {
+            let condition = |type_: &str| json!({"type": type_, "status": "True"});
+            let conditions: Vec<Value> =
+                ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"]
+                    .map(condition)
+                    .into();
+            serde_json::from_value(json!({"metadata": {"name": "p"},
+                "spec": {"restartPolicy": policy, "containers": [{"name": "c", "image": "i"}]},
+                "status": {"phase": phase, "podIP": "10.244.0.9", "podIPs": [{"ip": "10.244.0.9"}],
+                    "conditions": conditions, "containerStatuses": [{"name": "c", "image": "i", "imageID": "",
+                        "ready": true, "restartCount": 0, "state": state}]}}))
+            .unwrap()
+        };
+        let change = ended(&pod("Always", "Running", json!({"running": {}})), host).unwrap();
+        let statuses = |change: &Value| change["containerStatuses"][0].clone();
+        assert_eq!((&statuses(&change)["ready"], change.get("podIP")), (&json!(false), None), "{change:#}");
+        let told = change["conditions"].as_array().unwrap().iter().map(|condition| {
+            (condition["type"].as_str().unwrap().to_owned(), condition["status"].as_str().unwrap().to_owned())
+        });
+        let no = |type_: &str| (type_.to_owned(), "False".to_owned());
+        assert_eq!(told.collect::<Vec<_>>(), [no("Ready"), no("ContainersReady")]);
+        // A failure of then may be none of now.
+        let waiting = json!({"waiting": {"reason": "ImagePullBackOff"}});
+        let change = ended(&pod("Always", "Pending", waiting), host).unwrap();
+        assert_eq!(statuses(&change)["state"]["waiting"]["reason"], "ContainerCreating", "{change:#}");
+        for (policy, phase) in [("Never", "Running"), ("OnFailure", "Running"), ("Always", "Failed")] {
+            assert_eq!(ended(&pod(policy, phase, json!({"running": {}})), host), None, "{policy} {phase}");
+        }
     }
 }
