@@ -16,6 +16,9 @@ use tokio::net::unix::pipe;
 
 use crate::sys::Pollable;
 
+/// What a process reads that has no input.
+pub(super) const NOTHING: &str = "/dev/null";
+
 /// Both sides of the standard streams of a process.
 #[derive(Debug)]
 pub(crate) struct Streams {
@@ -36,7 +39,7 @@ impl Streams {
             let (far, near) = pipe_with(PipeFlags::CLOEXEC)?;
             (far, Some(pipe::Sender::from_owned_fd(near)?))
         } else {
-            (File::open("/dev/null")?.into(), None)
+            (File::open(NOTHING)?.into(), None)
         };
         let (stdout, far_stdout) = pipe_with(PipeFlags::CLOEXEC)?;
         let (stderr, far_stderr) = pipe_with(PipeFlags::CLOEXEC)?;

@@ -5,6 +5,7 @@
 
 mod broker;
 mod death;
+mod devices;
 mod files;
 mod network;
 mod plain;
@@ -45,9 +46,8 @@ fn main() -> ExitCode {
 
 /// Those that need namespaces.
 fn isolated_trials() -> impl Iterator<Item = Trial> {
-    [files::trials(), process::trials(), user::trials(), network::trials(), broker::trials(), death::trials()]
-        .into_iter()
-        .flatten()
+    let files = [files::trials(), devices::trials(), process::trials(), user::trials()];
+    files.into_iter().chain([network::trials(), broker::trials(), death::trials()]).flatten()
 }
 
 fn run_inside() -> ExitCode {

@@ -4,8 +4,9 @@ use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 
-use rustix::fs::fchown;
+use rustix::fs::{FileType, fchown, fstat};
 use rustix::process::{Gid, Uid};
+use rustix::termios::isatty;
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
 use crate::container::StartError;
@@ -41,10 +42,16 @@ pub(super) fn way(identity: &Identity, enclosed: bool) -> Way {
 /// Hands streams to the user that is to use them, so that it may open `/dev/stdout` again.
 pub(super) fn give(streams: &[OwnedFd], identity: &Identity) {
     let (user, group) = (identity.user.map(Uid::from_raw), identity.group.map(Gid::from_raw));
-    for stream in streams {
-        // Files of the machine and numbers that are not mapped keep their owners.
+    for stream in streams.iter().filter(|stream| is_of_the_container(stream)) {
+        // Numbers that are not mapped cannot be given anything.
         let _ = fchown(stream, user, group);
     }
+}
+
+/// Whether a stream was made for the container: pipes and terminals are. Devices are the machine's.
+fn is_of_the_container(stream: &OwnedFd) -> bool {
+    let is_pipe = fstat(stream).is_ok_and(|status| FileType::from_raw_mode(status.st_mode) == FileType::Fifo);
+    is_pipe || isatty(stream)
 }
 
 /// Makes the user namespace in which the process has its number.

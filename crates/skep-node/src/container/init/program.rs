@@ -10,18 +10,21 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rustix::fs::{FileType, fstat};
 use rustix::io::FdFlags;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
     Pid, Signal, WaitOptions, getpid, getppid, ioctl_tiocsctty, set_parent_process_death_signal, setsid, waitpid,
 };
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
-use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
+use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout, stdin};
+use rustix::termios::isatty;
 
 use super::identity::{self, Way};
 use super::privileges;
 use crate::container::StartError;
 use crate::container::protocol::{Place, Program};
+use crate::container::stream::NOTHING;
 use crate::sys::{self, Fork};
 
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -91,7 +94,9 @@ fn become_program(
     if program.place == Place::Container {
         setsid().map_err(|error| StartError::kernel("start a session")(error.into()))?;
     }
-    attach(streams, program.tty).map_err(StartError::kernel("attach the standard streams"))?;
+    attach(streams, program.tty)
+        .and_then(|()| if program.place == Place::Container { own_nothing() } else { Ok(()) })
+        .map_err(StartError::kernel("attach the standard streams"))?;
     for descriptor in kept {
         rustix::io::fcntl_setfd(descriptor, FdFlags::empty())
             .map_err(|error| StartError::kernel("pass on a descriptor")(error.into()))?;
@@ -122,6 +127,16 @@ fn attach(streams: &[OwnedFd], tty: bool) -> io::Result<()> {
     dup2_stderr(stream(2)?)?;
     if tty {
         ioctl_tiocsctty(stream(0)?)?;
+    }
+    Ok(())
+}
+
+/// Opens the device that stands for no input anew, as the container has it: by a descriptor that was opened outside the
+/// container could change the owner and the mode of the machine's own.
+fn own_nothing() -> io::Result<()> {
+    let status = fstat(stdin())?;
+    if FileType::from_raw_mode(status.st_mode) == FileType::CharacterDevice && !isatty(stdin()) {
+        dup2_stdin(File::open(NOTHING)?)?;
     }
     Ok(())
 }

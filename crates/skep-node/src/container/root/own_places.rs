@@ -27,9 +27,15 @@ const LINKS: [(&str, &str); 5] = [
 const SHARED: Mode = Mode::from_raw_mode(0o1777);
 const PLAIN: Mode = Mode::from_raw_mode(0o755);
 
-/// The devices of the machine that containers may use.
+/// The devices of the machine that containers may use. They belong to everybody on it, so that their owners and modes
+/// are not a container's to change, be it root or not; a read-only mount keeps those, and lets the devices be written to.
 pub(super) fn take_devices() -> io::Result<Vec<(&'static str, OwnedFd)>> {
-    DEVICES.iter().map(|name| Ok((*name, tree::take(CWD, Path::new("/dev").join(name).as_path())?))).collect()
+    let take = |name: &&'static str| {
+        let device = tree::take(CWD, Path::new("/dev").join(name).as_path())?;
+        sys::make_read_only(device.as_fd(), false)?;
+        Ok((*name, device))
+    };
+    DEVICES.iter().map(take).collect()
 }
 
 /// Makes all of them.
