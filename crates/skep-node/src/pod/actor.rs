@@ -21,7 +21,7 @@ use super::status::PodState;
 use super::unhonoured::{Powers, unhonoured};
 use crate::isolation::Isolation;
 use crate::network::PodNetwork;
-use crate::volume::{Folders, Ready, Volumes};
+use crate::volume::{Folders, Ready, Refreshed, Volumes};
 
 /// How soon another attempt is made at a network or a volume.
 const RETRY: Duration = Duration::from_secs(2);
@@ -162,25 +162,33 @@ async fn network(context: &Context) -> Option<PodNetwork> {
     }
 }
 
-/// Fills all volumes, however long it takes.
+/// Fills all volumes, however long it takes. Those that are there already follow changes meanwhile.
 async fn fill(context: &Context, volumes: &mut Volumes, ready: &watch::Sender<BTreeMap<String, Ready>>) {
+    let mut pods = context.pod.clone();
     let mut delay = Duration::from_millis(500);
     loop {
-        match volumes.refresh(&context.pod(), &context.place()).await {
-            Ok(made) => {
-                ready.send_replace(made);
-                return;
-            }
-            Err((name, error)) => {
-                let message = format!("MountVolume.SetUp failed for volume {name:?} : {error}");
-                context.warn("FailedMount", message);
-                tokio::select! {
-                    () = sleep(delay) => {}
-                    () = volumes.changed() => {}
-                }
-                delay = (delay * 2).min(LONGEST_RETRY);
-            }
+        let pod = pods.borrow_and_update().clone();
+        let Refreshed { ready: made, failed } = volumes.refresh(&pod, &context.place()).await;
+        ready.send_modify(|all| all.extend(made));
+        if failed.is_empty() {
+            return;
         }
+        for (name, error) in failed {
+            context.warn("FailedMount", format!("MountVolume.SetUp failed for volume {name:?} : {error}"));
+        }
+        tokio::select! {
+            () = sleep(delay) => {}
+            () = outdated(volumes, &mut pods) => {}
+        }
+        delay = (delay * 2).min(LONGEST_RETRY);
+    }
+}
+
+/// Waits until volumes may be out of date. Labels and annotations of the pod may be in them, too.
+async fn outdated(volumes: &mut Volumes, pods: &mut watch::Receiver<Arc<Pod>>) {
+    tokio::select! {
+        () = volumes.changed() => {}
+        changed = pods.changed() => if changed.is_err() { std::future::pending::<()>().await },
     }
 }
 
@@ -195,11 +203,7 @@ async fn live_on(
     let keep_fresh = async {
         let mut pods = context.pod.clone();
         loop {
-            tokio::select! {
-                () = volumes.changed() => {}
-                changed = pods.changed() => if changed.is_err() { std::future::pending::<()>().await },
-            }
-            // Labels and annotations may be in volumes, too.
+            outdated(volumes, &mut pods).await;
             fill(context, volumes, ready).await;
         }
     };

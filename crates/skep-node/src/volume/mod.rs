@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use futures::future::{BoxFuture, FutureExt as _, select_all};
+use futures::future::{BoxFuture, FutureExt as _, join_all, select_all};
 use k8s_openapi::api::core::v1::{
     ConfigMap, ConfigMapProjection, ConfigMapVolumeSource, DownwardAPIProjection, HostPathVolumeSource, Pod, Secret,
     SecretProjection, SecretVolumeSource, Volume,
@@ -111,6 +111,15 @@ pub(crate) struct Ready {
     pub(crate) grows: bool,
 }
 
+/// What became of the volumes of a pod.
+#[derive(Debug, Default)]
+pub(crate) struct Refreshed {
+    /// Those that are up to date.
+    pub(crate) ready: BTreeMap<String, Ready>,
+    /// Those that could not be had; they are as they were before, if they were there.
+    pub(crate) failed: Vec<(String, VolumeError)>,
+}
+
 impl Volumes {
     pub(crate) fn new(client: Client, folders: Folders, pod: &Pod) -> Self {
         let namespace = pod.namespace().unwrap_or_default();
@@ -119,18 +128,21 @@ impl Volumes {
         Self { client, folders, contents: volumes }
     }
 
-    /// Brings every volume up to date. The first that cannot be had is named.
-    pub(crate) async fn refresh(
-        &mut self,
-        pod: &Pod,
-        place: &Place,
-    ) -> Result<BTreeMap<String, Ready>, (String, VolumeError)> {
-        let mut ready = BTreeMap::new();
-        for (name, content) in &mut self.contents {
-            let made = make(&self.client, &self.folders, name, content, pod, place).await;
-            ready.insert(name.clone(), made.map_err(|error| (name.clone(), error))?);
+    /// Brings every volume up to date. None waits for another, or stays behind because another cannot be had.
+    pub(crate) async fn refresh(&mut self, pod: &Pod, place: &Place) -> Refreshed {
+        let Self { client, folders, contents } = self;
+        let (client, folders) = (&*client, &*folders);
+        let all = contents.iter_mut().map(|(name, content)| async move {
+            (name.clone(), make(client, folders, name, content, pod, place).await)
+        });
+        let mut refreshed = Refreshed::default();
+        for (name, made) in join_all(all).await {
+            match made {
+                Ok(ready) => drop(refreshed.ready.insert(name, ready)),
+                Err(error) => refreshed.failed.push((name, error)),
+            }
         }
-        Ok(ready)
+        refreshed
     }
 
     /// Waits until a volume is out of date.

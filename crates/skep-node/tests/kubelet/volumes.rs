@@ -6,9 +6,15 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
-use crate::look::{STAY, eventually, script, until, with};
+use crate::look::{STAY, eventually, script, told, until, with};
 
-crate::trials![a_claim_outlives_its_pods, the_pod_about_itself, a_path_of_the_machine_is_made, old_logs_go];
+crate::trials![
+    a_claim_outlives_its_pods,
+    the_pod_about_itself,
+    a_volume_that_cannot_be_had_any_more_leaves_others_alone,
+    a_path_of_the_machine_is_made,
+    old_logs_go,
+];
 
 fn mounted(text: &str) -> Value {
     with(script(text), &json!({"volumeMounts": [{"name": "v", "mountPath": "/v"}]}))
@@ -61,6 +67,31 @@ async fn the_pod_about_itself(cluster: Arc<Cluster>) {
         assert_eq!(said.code, 0, "{said:?}");
         eventually(|| async { read("/v/mood").await == mood }).await;
     }
+}
+
+/// Both before and after it in the order of their names.
+async fn a_volume_that_cannot_be_had_any_more_leaves_others_alone(cluster: Arc<Cluster>) {
+    let map = |name: &str, word: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"word": word}});
+    let names = ["first", "second", "third"];
+    for name in names {
+        cluster.apply(&map(name, "old")).await;
+    }
+    let mounts = names.map(|name| json!({"name": name, "mountPath": format!("/v/{name}")}));
+    let volumes = names.map(|name| json!({"name": name, "configMap": {"name": name}}));
+    let container = with(script(STAY), &json!({"volumeMounts": mounts}));
+    cluster.pod_with("follows", json!([container]), json!({"volumes": volumes})).await;
+    until(&cluster, "follows", "{.status.phase}", "Running").await;
+    let gone = cluster.run(&["delete", "configmap", "second"]).await;
+    assert_eq!(gone.code, 0, "{gone:?}");
+    let event = told(&cluster, "follows", "MountVolume.SetUp failed for volume").await;
+    assert!(event.contains(r#""second" : configmap "second" not found"#), "{event}");
+    for name in ["first", "third"] {
+        cluster.apply(&map(name, "new")).await;
+    }
+    let words = || async { cluster.run(&["exec", "follows", "--", "sh", "-c", "cat /v/*/word"]).await.out };
+    eventually(|| async { words().await == "newoldnew" }).await;
+    cluster.apply(&map("second", "new")).await;
+    eventually(|| async { words().await == "newnewnew" }).await;
 }
 
 async fn a_path_of_the_machine_is_made(cluster: Arc<Cluster>) {
