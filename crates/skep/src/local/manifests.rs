@@ -12,6 +12,9 @@ use skep_kube::yaml;
 use crate::hint::Hinted;
 use crate::objects::Place;
 
+/// Where objects are that do not say so.
+const NAMESPACE: &str = "default";
+
 /// An object that somebody wants to be there.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Manifest {
@@ -34,11 +37,12 @@ pub(crate) fn read(places: &[PathBuf]) -> anyhow::Result<Vec<Manifest>> {
             .hint("a manifest is YAML or JSON with an apiVersion, a kind and a metadata.name")
             .into());
     }
-    // What others live in or are made of comes first; the rest keeps its order.
+    // What others live in, are made of or cannot be without comes first; the rest keeps its order.
     manifests.sort_by_key(|manifest| match manifest.object["kind"].as_str() {
         Some("Namespace") => 0,
         Some("CustomResourceDefinition") => 1,
-        _ => 2,
+        Some("ServiceAccount" | "PriorityClass") => 2,
+        _ => 3,
     });
     Ok(manifests)
 }
@@ -74,9 +78,9 @@ fn read_file(file: &Path) -> anyhow::Result<Vec<Manifest>> {
 /// Applies manifests; none of them when the server would refuse one.
 pub(super) async fn apply(client: &Client, manifests: &[Manifest]) -> anyhow::Result<()> {
     for dry_run in [true, false] {
-        for manifest in manifests.iter().filter(|manifest| !dry_run || !lives_in_another(manifest, manifests)) {
+        for manifest in manifests.iter().filter(|manifest| !dry_run || !needs_another(manifest, manifests)) {
             let applied = async {
-                let place = Place::find(client, &manifest.object, "default").await?;
+                let place = Place::find(client, &manifest.object, NAMESPACE).await?;
                 if dry_run { place.try_apply(&manifest.object).await } else { place.apply(&manifest.object).await }
             };
             applied.await.with_context(|| format!("cannot apply {}", manifest.origin))?;
@@ -85,17 +89,30 @@ pub(super) async fn apply(client: &Client, manifests: &[Manifest]) -> anyhow::Re
     Ok(())
 }
 
-/// Whether the server can say nothing about an object before it has another one: its namespace, or its kind.
-fn lives_in_another(manifest: &Manifest, manifests: &[Manifest]) -> bool {
-    let group = manifest.object["apiVersion"].as_str().and_then(|version| version.split_once('/'));
+/// Whether the server can say nothing about an object before it has another one: its namespace, its kind, or what it
+/// refuses pods without.
+fn needs_another(manifest: &Manifest, manifests: &[Manifest]) -> bool {
+    let object = &manifest.object;
+    let group = object["apiVersion"].as_str().and_then(|version| version.split_once('/'));
+    let is_pod = object["kind"] == "Pod" && object["apiVersion"] == "v1";
+    let pod_names = |member: &str, other: &Value| is_pod && object["spec"][member] == other["metadata"]["name"];
     manifests.iter().map(|other| &other.object).any(|other| match other["kind"].as_str() {
-        Some("Namespace") => other["metadata"]["name"] == manifest.object["metadata"]["namespace"],
+        Some("Namespace") => other["metadata"]["name"] == object["metadata"]["namespace"],
         Some("CustomResourceDefinition") => {
-            other["spec"]["names"]["kind"] == manifest.object["kind"]
+            other["spec"]["names"]["kind"] == object["kind"]
                 && group.is_some_and(|(group, _)| other["spec"]["group"] == group)
         }
+        Some("ServiceAccount") => {
+            namespace(other) == namespace(object)
+                && ["serviceAccountName", "serviceAccount"].iter().any(|member| pod_names(member, other))
+        }
+        Some("PriorityClass") => pod_names("priorityClassName", other),
         _ => false,
     })
+}
+
+fn namespace(object: &Value) -> &str {
+    object["metadata"]["namespace"].as_str().unwrap_or(NAMESPACE)
 }
 
 /// The manifests in a text, which comes from a place of this name.
@@ -153,6 +170,29 @@ mod tests {
         let kinds: Vec<_> = found.iter().map(|manifest| manifest.object["kind"].as_str().unwrap()).collect();
         assert_eq!(kinds, ["Namespace", "ConfigMap", "Secret"]);
         assert!(found[0].origin.ends_with("a.yaml, document 2"), "{}", found[0].origin);
+    }
+
+    #[test]
+    fn what_needs_another_comes_after_it_and_cannot_be_tried() {
+        let pod = |name: &str, spec: &str| {
+            format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec: {{{spec}}}\n---\n")
+        };
+        let text = pod("alone", "serviceAccountName: other")
+            + &pod("with-account", "serviceAccountName: worker")
+            + &pod("with-old-account", "serviceAccount: worker")
+            + &pod("urgent", "priorityClassName: urgent")
+            + "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: worker, namespace: default}\n---\n\
+               apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: other, namespace: elsewhere}\n---\n\
+               apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: urgent}\nvalue: 1\n";
+        let found = read_text(&text).unwrap();
+        let names = |manifests: Vec<&Manifest>| {
+            let names = manifests.into_iter().map(|manifest| manifest.object["metadata"]["name"].as_str().unwrap());
+            names.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let ordered = ["worker", "other", "urgent", "alone", "with-account", "with-old-account", "urgent"];
+        assert_eq!(names(found.iter().collect()), ordered);
+        let untried = found.iter().filter(|manifest| needs_another(manifest, &found)).collect();
+        assert_eq!(names(untried), ["with-account", "with-old-account", "urgent"]);
     }
 
     /// As kubectl reads them.
