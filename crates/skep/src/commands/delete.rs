@@ -9,7 +9,7 @@ use kube::{Api, ResourceExt as _};
 use crate::cli::DeleteArgs;
 use crate::connection::{connect, refusal};
 use crate::data_folder::DataFolder;
-use crate::hint::Hinted;
+use crate::hint::{Hinted, report};
 use crate::local::{self, Manifest};
 use crate::objects::{Kinds, Place, title};
 use crate::output;
@@ -29,11 +29,14 @@ pub(super) async fn run(args: DeleteArgs) -> anyhow::Result<()> {
         let of = |name: &String| (title(&kind.resource, name), name.clone(), kind.api(&client, namespace));
         objects.extend(args.names.iter().map(of));
     }
+    let mut failures = Vec::new();
     // In the order opposite to that of making them.
     for Manifest { origin, object } in manifests.iter().rev() {
         let place = Place::find(&client, object, namespace).await;
-        let place = place.with_context(|| format!("cannot delete what {origin} names"))?;
-        objects.push((place.title(), place.name, place.api));
+        match place.with_context(|| format!("cannot delete what {origin} names")) {
+            Ok(place) => objects.push((place.title(), place.name, place.api)),
+            Err(error) => failures.push(error),
+        }
     }
     let mut leaving = Vec::new();
     for (title, name, api) in objects {
@@ -43,20 +46,32 @@ pub(super) async fn run(args: DeleteArgs) -> anyhow::Result<()> {
                 leaving.extend(answer.left().map(|object| (title, object.uid(), name, api)));
             }
             Err(kube::Error::Api(status)) if status.code == 404 && args.ignore_not_found => {}
-            Err(error) => return Err(refusal(error)),
+            // The others are to go all the same.
+            Err(error) => failures.push(refusal(error)),
         }
     }
-    if args.no_wait {
-        return Ok(());
+    if !args.no_wait {
+        failures.extend(wait(&leaving).await.err());
     }
-    tokio::time::timeout(LIMIT, gone(&leaving)).await.unwrap_or_else(|_| {
+    let last = failures.pop();
+    for failure in &failures {
+        eprint!("{}", report(failure));
+    }
+    last.map_or(Ok(()), Err)
+}
+
+/// An object that was deleted: how it is called, who it was, and where.
+type Leaving = (String, Option<String>, String, Api<DynamicObject>);
+
+async fn wait(leaving: &[Leaving]) -> anyhow::Result<()> {
+    tokio::time::timeout(LIMIT, gone(leaving)).await.unwrap_or_else(|_| {
         let titles: Vec<&str> = leaving.iter().map(|(title, ..)| title.as_str()).collect();
         let problem = format!("not all is gone after {} s, of: {}", LIMIT.as_secs(), titles.join(", "));
         Err(Hinted::new(problem).hint("skep get KIND NAME -o yaml shows the finalizers that are waited for").into())
     })
 }
 
-async fn gone(leaving: &[(String, Option<String>, String, Api<DynamicObject>)]) -> anyhow::Result<()> {
+async fn gone(leaving: &[Leaving]) -> anyhow::Result<()> {
     for (_, uid, name, api) in leaving {
         while api.get_opt(name).await.map_err(refusal)?.is_some_and(|found| found.uid() == *uid) {
             tokio::time::sleep(PAUSE).await;

@@ -64,6 +64,49 @@ fn objects_are_applied_shown_and_deleted() {
 }
 
 #[test]
+fn what_is_missing_does_not_keep_the_rest_from_being_deleted() {
+    let here = Here::new();
+    here.up(&["--no-demo"]);
+    let some = here.manifest("some.json", &[config("one", "red"), config("three", "red")]);
+    here.done(&["apply", "-f", &some]);
+    let unknown = json!({"apiVersion": "skep.dev/v1", "kind": "Nothing", "metadata": {"name": "none"}});
+    let all = [config("one", "red"), config("two", "red"), unknown, config("three", "red"), config("four", "red")];
+    let all = here.manifest("all.json", &all);
+    let said = here.run(&["delete", "-f", &all]);
+    assert_eq!((said.code, said.stdout.as_str()), (Some(1), "configmap/three deleted\nconfigmap/one deleted\n"));
+    let errors: Vec<&str> = said.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
+    let origin = format!("error: cannot delete what {all}, document 1 names");
+    assert_eq!(
+        errors,
+        [origin.as_str(), "error: configmaps \"four\" not found", "error: configmaps \"two\" not found"],
+        "{said:?}"
+    );
+    assert!(said.stderr.contains("caused by: the kind Nothing of skep.dev/v1 is not known"), "{said:?}");
+    let said = here.run(&["delete", "cm", "one", "two"]);
+    assert_eq!((said.code, said.stdout.as_str()), (Some(1), ""));
+    assert_eq!(said.stderr, "error: configmaps \"one\" not found\nerror: configmaps \"two\" not found\n");
+}
+
+/// In whatever order they are written.
+#[test]
+fn what_pods_cannot_be_without_may_come_with_them() {
+    let here = Here::new();
+    let pod = |name: &str, spec: &Value| {
+        let mut spec = spec.clone();
+        spec["containers"] = json!([{"name": "main", "image": "skep-demo/echo"}]);
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec})
+    };
+    let objects = [
+        pod("worker", &json!({"serviceAccountName": "worker"})),
+        pod("urgent", &json!({"priorityClassName": "urgent"})),
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "worker"}}),
+        json!({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "urgent"}, "value": 7}),
+    ];
+    here.up(&["-f", &here.manifest("pods.json", &objects)]);
+    assert_eq!(here.done(&["get", "pods", "-o", "name"]), "pod/urgent\npod/worker\n");
+}
+
+#[test]
 fn tables_are_those_of_kubectl() {
     let Some(kubectl) = std::env::var_os("KUBEBUILDER_ASSETS") else {
         skep_conformance::skip::skip("tables_are_those_of_kubectl", "KUBEBUILDER_ASSETS is not set");
