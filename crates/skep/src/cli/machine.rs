@@ -7,7 +7,7 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum, ValueHint};
 use ipnet::Ipv4Net;
 
-use super::{TextFormat, listen_address};
+use super::{TextFormat, address_range, listen_address};
 use crate::machine;
 
 /// Where the API server is, when nothing else is said.
@@ -57,11 +57,11 @@ pub struct UpArgs {
     #[arg(long, value_enum, default_value_t = IsolationChoice::Auto)]
     pub isolation: IsolationChoice,
     /// The range of the pods' addresses.
-    #[arg(long, value_name = "RANGE", default_value = machine::POD_RANGE)]
+    #[arg(long, value_name = "RANGE", default_value = machine::POD_RANGE, value_parser = address_range)]
     pub pod_range: Ipv4Net,
     /// The range of the services' addresses. It belongs to the data folder, and can be changed while no services are there.
     /// [default: that of the data folder, 10.96.0.0/16 for a new one]
-    #[arg(long, value_name = "RANGE")]
+    #[arg(long, value_name = "RANGE", value_parser = address_range)]
     pub service_range: Option<Ipv4Net>,
     /// Go on in the background: return when everything is served (exit code 0), when an endpoint has failed (1), or after
     /// a minute in which not everything was ready (4); it goes on in any case. What is said goes to the file log in the

@@ -5,6 +5,7 @@ mod node;
 mod objects;
 mod operator;
 mod proxy;
+mod range;
 
 use std::ffi::OsStr;
 use std::io::ErrorKind;
@@ -22,6 +23,7 @@ pub use node::NodeArgs;
 pub use objects::{ApplyArgs, DeleteArgs, GetArgs, LogsArgs, NamespaceArgs, ObjectFormat};
 pub use operator::OperatorArgs;
 pub use proxy::{ProxyArgs, ProxyCommand, ProxyRunArgs, ProxyTransport, RunnerArgs};
+use range::address_range;
 
 /// Run MCP servers as managed, secured endpoints.
 ///
@@ -86,7 +88,7 @@ pub struct ApiServerArgs {
     pub tls_names: Vec<String>,
     /// The range of the services' addresses. It belongs to the data, and can be changed while no services are there.
     /// [default: that of the data, 10.96.0.0/16 for new ones]
-    #[arg(long, value_name = "RANGE")]
+    #[arg(long, value_name = "RANGE", value_parser = address_range)]
     pub service_range: Option<Ipv4Net>,
 }
 

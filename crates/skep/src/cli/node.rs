@@ -7,7 +7,7 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueHint};
 use ipnet::Ipv4Net;
 
-use super::{IsolationChoice, listen_address};
+use super::{IsolationChoice, address_range, listen_address};
 use crate::machine;
 
 /// Join a Kubernetes cluster as a node that runs pods as processes of this machine.
@@ -47,10 +47,10 @@ pub struct NodeArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub client_ca: Option<PathBuf>,
     /// The range of the pods' addresses, which no other node may use.
-    #[arg(long, value_name = "RANGE", default_value = machine::POD_RANGE)]
+    #[arg(long, value_name = "RANGE", default_value = machine::POD_RANGE, value_parser = address_range)]
     pub pod_range: Ipv4Net,
     /// The range of the services' addresses. [default: what the cluster says]
-    #[arg(long, value_name = "RANGE")]
+    #[arg(long, value_name = "RANGE", value_parser = address_range)]
     pub service_range: Option<Ipv4Net>,
     /// A file that says which command stands for which image.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

@@ -56,3 +56,22 @@ fn ranges_that_cannot_be_are_refused() {
     let told = refused(&here, &["--service-range", "10.97.0.0/30"]);
     assert!(told.contains("--service-range 10.97.0.0/30 has too few addresses, or too many"), "{told}");
 }
+
+#[test]
+fn addresses_that_mean_something_else_are_refused() {
+    let here = Here::new();
+    for (flag, range, what) in [
+        ("--service-range", "127.96.0.0/16", "loopback addresses (127.0.0.0/8)"),
+        ("--pod-range", "127.0.0.0/16", "loopback addresses (127.0.0.0/8)"),
+        ("--pod-range", "224.0.0.0/16", "multicast addresses (224.0.0.0/4)"),
+        ("--service-range", "169.254.0.0/20", "link-local addresses (169.254.0.0/16)"),
+    ] {
+        for command in ["up", "node"] {
+            let said = here.run(&[command, flag, range]);
+            assert_eq!(said.code, Some(2), "{said:?}");
+            let told = format!("error: invalid value '{range}' for '{flag} <RANGE>': {what} are in it");
+            assert!(said.stderr.starts_with(&told), "{told}: {said:?}");
+        }
+    }
+    assert!(!here.data().exists(), "nothing was started");
+}
