@@ -14,7 +14,7 @@ use skep_node::service::{closed_ports, local_ports};
 
 use super::answers::tell_unanswered;
 use super::pods::{FAILED, PENDING, life};
-use super::{Endpoint, Observed, USUAL_PATH};
+use super::{Endpoint, OLD_PATH, Observed, USUAL_PATH, split};
 
 /// All endpoints, in the order of their names.
 pub(crate) fn endpoints(observed: &Observed) -> Vec<Endpoint> {
@@ -38,13 +38,14 @@ fn server(kind: &str, object: &DynamicObject, observed: &Observed) -> Endpoint {
     let condition = status["conditions"].as_array().into_iter().flatten().find(|condition| condition["type"] == READY);
     let ready = condition.map_or(status["phase"] == READY, |condition| condition["status"] == "True");
     let message = condition.and_then(|condition| text(&condition["message"])).or_else(|| text(&status["message"]));
-    let url = text(&status["url"]);
+    let transport = text(&spec["transport"]);
+    let url = text(&status["url"]).map(|url| with_path(url, transport.as_deref()));
     let place = url.as_deref().and_then(|url| local_place(url, observed)).unwrap_or_default();
     let endpoint = Endpoint {
         kind: kind.to_owned(),
         namespace: object.namespace().unwrap_or_default(),
         name: object.name_any(),
-        transport: text(&spec["transport"]),
+        transport,
         phase: text(&status["phase"]).unwrap_or_else(|| PENDING.to_owned()),
         ready,
         local_url: place.url,
@@ -71,6 +72,15 @@ pub(super) fn tell_life(mut endpoint: Endpoint, phase: &str, message: Option<Str
         endpoint.message = message;
     }
     endpoint
+}
+
+/// A URL that clients can use. Proxies of remote servers do not say at which path those are: where such servers usually are.
+fn with_path(url: String, transport: Option<&str>) -> String {
+    match (split(&url).1, transport) {
+        ("" | "/", Some("sse")) => format!("{}{OLD_PATH}", url.trim_end_matches('/')),
+        ("" | "/", Some(_)) => format!("{}{USUAL_PATH}", url.trim_end_matches('/')),
+        _ => url,
+    }
 }
 
 /// Where a URL leads to.

@@ -181,3 +181,26 @@ fn a_server_is_ready_when_it_answers() {
         assert_eq!(row.ready, expected.0 == "Ready", "{verified}");
     }
 }
+
+/// What is printed before such a server has answered is what is printed afterwards.
+#[test]
+fn a_proxy_that_names_no_path_is_where_servers_usually_are() {
+    let local = |transport: Option<&str>, url: &str| {
+        let object = json!({"apiVersion": "toolhive.stacklok.dev/v1beta1", "kind": "MCPRemoteProxy",
+            "metadata": {"namespace": "n", "name": "far"}, "spec": {"transport": transport}, "status": {"url": url}});
+        let observed = Observed {
+            services: objects(json!([service("far", "8080:9000", &json!({"port": 8080}))])),
+            servers: vec![("MCPRemoteProxy", Arc::new(serde_json::from_value(object).unwrap()))],
+            ..Observed::default()
+        };
+        let row = endpoints(&observed).into_iter().find(|row| row.kind == "MCPRemoteProxy").unwrap();
+        let (url, local) = (row.url.unwrap(), row.local_url.unwrap());
+        assert_eq!(split(&url).1, split(&local).1);
+        split(&local).1.to_owned()
+    };
+    let url = "http://far.n.svc.cluster.local:8080";
+    assert_eq!(local(Some("streamable-http"), url), "/mcp");
+    assert_eq!(local(Some("sse"), &format!("{url}/")), "/sse");
+    assert_eq!(local(Some("streamable-http"), &format!("{url}/other")), "/other");
+    assert_eq!(local(None, url), "", "nobody knows what it speaks");
+}
