@@ -1,5 +1,6 @@
 //! The way to the API server of a data folder.
 
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -15,12 +16,17 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 /// Connects to the API server that serves the data in a folder.
 pub(crate) async fn connect(folder: &DataFolder) -> anyhow::Result<Client> {
     let path = folder.kubeconfig();
-    if !path.exists() {
-        return Err(silent(folder, "it is still starting"));
+    match std::fs::File::open(&path) {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => return Err(folder.closed(&error).into()),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Err(silent(folder, "it is still starting"));
+        }
+        // What else is wrong with it is told when it is read.
+        _ => {}
     }
     let unusable = |error: &dyn std::fmt::Display| {
         Hinted::new(format!("{} cannot be used: {error}", path.display()))
-            .hint("skep up writes it anew at its next start")
+            .hint(format!("{} writes it anew at its next start", folder.command("up")))
     };
     let kubeconfig = Kubeconfig::read_from(&path).map_err(|error| unusable(&error))?;
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
@@ -44,9 +50,7 @@ fn silent(folder: &DataFolder, reason: &str) -> anyhow::Error {
         Ok(Some(process)) => Hinted::new(format!("skep up (process {process}) cannot be reached: {reason}"))
             .hint("it may be starting or stopping: try again in a moment")
             .into(),
-        Err(error) => Hinted::new(format!("cannot look into {}: {error}", folder.path().display()))
-            .hint("name a folder of your own with --data-dir")
-            .into(),
+        Err(error) => folder.closed(&error).into(),
     }
 }
 

@@ -16,6 +16,7 @@ use rustix::process::{Flock, FlockType, Pid, fcntl_getlk};
 
 use crate::cli::DataArgs;
 use crate::hint::{Hinted, NOTHING_RUNS};
+use crate::shell;
 
 const LOCK: &str = "lock";
 /// Says where the API server is, once everything that was asked for has been applied.
@@ -32,6 +33,8 @@ const IMAGE_MAP: &str = "image-map";
 pub(crate) struct DataFolder {
     path: PathBuf,
     user: User,
+    /// Commands find it without being told.
+    is_usual: bool,
 }
 
 /// The command that uses a folder.
@@ -51,7 +54,9 @@ impl TryFrom<DataArgs> for DataFolder {
     type Error = anyhow::Error;
 
     fn try_from(args: DataArgs) -> anyhow::Result<Self> {
-        Self::at(&args.data_dir.map_or_else(usual_place, Ok)?, User::Up)
+        let usual = usual_place();
+        let is_usual = args.data_dir.is_none() || args.data_dir.as_ref() == usual.as_ref().ok();
+        Ok(Self { is_usual, ..Self::at(&args.data_dir.map_or(usual, Ok)?, User::Up)? })
     }
 }
 
@@ -76,11 +81,20 @@ impl DataFolder {
     fn at(path: &Path, user: User) -> anyhow::Result<Self> {
         // Others, who are somewhere else, get to know it.
         let path = std::path::absolute(path).with_context(|| format!("cannot use the folder {}", path.display()))?;
-        Ok(Self { path, user })
+        Ok(Self { path, user, is_usual: false })
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// A command on this folder, as a person types it.
+    pub(crate) fn command(&self, command: &str) -> String {
+        if self.is_usual {
+            format!("skep {command}")
+        } else {
+            format!("skep {command} --data-dir {}", shell::word(&self.path))
+        }
     }
 
     /// How the administrator reaches the API server.
@@ -224,17 +238,29 @@ impl DataFolder {
         let runs = |command: &str| Hinted::new(format!("{command} runs on {} already{process}", self.path.display()));
         match self.user {
             User::Up => runs("skep up")
-                .hint("skep status shows what it serves, skep apply gives it more to serve, skep down stops it")
+                .hint(format!(
+                    "{} shows what it serves, {} gives it more to serve, {} stops it",
+                    self.command("status"),
+                    self.command("apply -f FILE"),
+                    self.command("down")
+                ))
                 .hint("or run another one beside it: skep up --data-dir FOLDER --listen 127.0.0.1:0"),
             User::Node => runs("skep node")
                 .hint("end that one, or choose another folder with --data-dir and another name with --name"),
         }
     }
 
+    /// Why nobody can be talked to: the folder is somebody else's.
+    pub(crate) fn closed(&self, error: &io::Error) -> Hinted {
+        Hinted::new(format!("cannot look into {}: {error}", self.path.display())).hint(
+            "it belongs to another user: name a folder of your own with --data-dir, or run the command as that user",
+        )
+    }
+
     /// Why there is nobody to talk to.
     pub(crate) fn unoccupied(&self) -> Hinted {
         Hinted::new(format!("nothing runs on {}", self.path.display()))
-            .hint("start it with skep up, or name the folder of what runs with --data-dir")
+            .hint(format!("start it with {}, or name the folder of what runs with --data-dir", self.command("up")))
             .exit_code(NOTHING_RUNS)
     }
 }
@@ -247,7 +273,7 @@ mod tests {
 
     fn folder() -> (tempfile::TempDir, DataFolder) {
         let place = tempfile::TempDir::new().unwrap();
-        let folder = DataFolder { path: place.path().join("data"), user: User::Up };
+        let folder = DataFolder { path: place.path().join("data"), user: User::Up, is_usual: true };
         (place, folder)
     }
 
@@ -277,6 +303,21 @@ mod tests {
     }
 
     #[test]
+    fn commands_name_a_folder_that_they_would_not_find() {
+        let (place, folder) = folder();
+        assert_eq!(folder.command("status"), "skep status");
+        let path = place.path().join("my data");
+        let named = DataFolder::try_from(DataArgs { data_dir: Some(path.clone()) }).unwrap();
+        assert_eq!(named.command("logs NAME"), format!("skep logs NAME --data-dir '{}'", path.display()));
+        let told = crate::hint::report(&named.unoccupied().into());
+        assert!(told.contains(&format!("hint: start it with skep up --data-dir '{}', or", path.display())), "{told}");
+        if let Ok(usual) = usual_place() {
+            let usual = DataFolder::try_from(DataArgs { data_dir: Some(usual) }).unwrap();
+            assert_eq!(usual.command("down"), "skep down");
+        }
+    }
+
+    #[test]
     fn the_folder_is_private() {
         let (_place, folder) = folder();
         folder.make().unwrap();
@@ -284,7 +325,7 @@ mod tests {
         let file = folder.path().join("file");
         fs::write(&file, "").unwrap();
         assert!(
-            DataFolder { path: file, user: User::Up }
+            DataFolder { path: file, user: User::Up, is_usual: true }
                 .make()
                 .unwrap_err()
                 .to_string()

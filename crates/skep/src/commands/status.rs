@@ -9,12 +9,14 @@ use crate::endpoint::{self, Endpoint, Observed};
 use crate::output::{self, Table};
 
 pub(super) async fn run(args: StatusArgs) -> anyhow::Result<()> {
-    let client = connect(&DataFolder::try_from(args.data)?).await?;
+    let folder = DataFolder::try_from(args.data)?;
+    let client = connect(&folder).await?;
     let observed = Observed::now(&client).await.map_err(refusal)?;
     let endpoints = endpoint::ask_all(endpoint::endpoints(&observed)).await;
     if endpoints.is_empty() && matches!(args.output, StatusFormat::Table | StatusFormat::Wide) {
         eprintln!(
-            "no endpoints: apply manifests with skep apply -f; a new data folder gets a demo server from skep up"
+            "no endpoints: apply manifests with {}; a new data folder gets a demo server from skep up",
+            folder.command("apply -f FILE")
         );
         return Ok(());
     }

@@ -3,12 +3,19 @@
 use std::fs;
 use std::io::Write as _;
 use std::net::TcpListener;
-use std::process::Stdio;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
+use snapbox::cmd::cargo_bin;
 
 use super::here::{Here, Said, echo};
 use skep_conformance::ports::free_port;
+
+/// An ordinary user that every machine has.
+const NOBODY: u32 = 65534;
 
 #[test]
 fn nothing_runs() {
@@ -17,7 +24,8 @@ fn nothing_runs() {
         let said = here.run(arguments);
         assert_eq!((said.code, said.stdout.as_str()), (Some(3), ""), "{said:?}");
         let expected = format!(
-            "error: nothing runs on {}\nhint: start it with skep up, or name the folder of what runs with --data-dir\n",
+            "error: nothing runs on {0}\n\
+             hint: start it with skep up --data-dir {0}, or name the folder of what runs with --data-dir\n",
             here.data().display()
         );
         assert_eq!(said.stderr, expected);
@@ -58,7 +66,7 @@ fn it_runs_in_the_background_until_it_is_stopped() {
         let said = here.run(arguments);
         assert_eq!(said.code, Some(1), "{said:?}");
         assert!(said.stderr.starts_with("error: skep up runs on ") && said.stderr.contains("(process "), "{said:?}");
-        assert!(said.stderr.contains("skep down stops it"), "{said:?}");
+        assert!(said.stderr.contains(&format!("skep down --data-dir {} stops it", here.data().display())), "{said:?}");
     }
     assert_eq!(here.status()[0]["localUrl"], json!(url));
 
@@ -121,6 +129,39 @@ fn a_folder_that_cannot_be_made_is_told() {
     assert_eq!(said.code, Some(1), "{said:?}");
     assert!(said.stderr.starts_with("error: cannot make the data folder "), "{said:?}");
     assert!(said.stderr.contains("hint: name a folder that you may write to with --data-dir\n"), "{said:?}");
+}
+
+/// Only root can be somebody else; others are shut out of their own folder.
+#[test]
+fn the_folder_of_another_user_is_told() {
+    let here = Here::new();
+    let own = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    own(here.folder.path(), 0o755);
+    fs::create_dir(here.data()).unwrap();
+    let kubeconfig = here.data().join("kubeconfig");
+    fs::write(&kubeconfig, "secret").unwrap();
+    own(&kubeconfig, 0);
+    // Others may not come where the program was built.
+    let program = here.folder.path().join("skep");
+    fs::copy(cargo_bin!("skep"), &program).unwrap();
+    for (mode, command) in [(0o711, "status"), (0, "status"), (0o711, "apply")] {
+        own(&here.data(), mode);
+        let mut other = Command::new(&program);
+        other.arg(command).args(["-f", "-"].iter().filter(|_| command == "apply"));
+        if rustix::process::geteuid().is_root() {
+            other.uid(NOBODY).gid(NOBODY);
+        }
+        let other = other.arg("--data-dir").arg(here.data()).current_dir("/").stdin(Stdio::piped());
+        let mut child = other.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
+        // Only one of them reads it.
+        let _ = child.stdin.take().unwrap().write_all(map.to_string().as_bytes());
+        let said = Said::new(child.wait_with_output());
+        let expected = format!("error: cannot look into {}: Permission denied", here.data().display());
+        assert!(said.code == Some(1) && said.stderr.starts_with(&expected), "{mode:o} {said:?}");
+        assert!(said.stderr.contains("hint: it belongs to another user: name a folder of your own"), "{said:?}");
+    }
+    own(&here.data(), 0o711);
 }
 
 #[test]

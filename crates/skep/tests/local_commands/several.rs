@@ -19,7 +19,8 @@ fn one_of_several_starts_wins_and_has_the_log() {
     assert!(!won[0].stderr.contains("error:") && won[0].stderr.contains("serving https://"), "{said:#?}");
     let process = won[0].stderr.split("as process ").nth(1).unwrap().split(',').next().unwrap();
     for said in lost {
-        let told = format!("already (process {process})\nhint: skep status shows what it serves");
+        let data = here.data();
+        let told = format!("already (process {process})\nhint: skep status --data-dir {} shows", data.display());
         assert!(said.code == Some(1) && said.stderr.contains(&told), "{process}: {said:?}");
     }
     let log = fs::read_to_string(here.data().join("log")).unwrap();

@@ -38,14 +38,14 @@ pub(super) async fn start(data: &DataFolder, manifests: &[PathBuf]) -> anyhow::R
     let client = connect(data).await?;
     let endpoints = ready(&client).await?;
     eprintln!("in the background as process {}, with the log {}", background.child.id(), data.log().display());
-    eprintln!("skep status shows what it serves, skep down stops it");
+    eprintln!("{} shows what it serves, {} stops it", data.command("status"), data.command("down"));
     if !endpoints.is_empty() {
         output::print(&status::table(&endpoints, false))?;
     }
     for line in endpoint::client_lines(&endpoints) {
         eprintln!("{line}");
     }
-    verdict(&endpoints).map_err(Into::into)
+    verdict(&endpoints, data).map_err(Into::into)
 }
 
 /// The process in the background.
@@ -99,7 +99,8 @@ impl Background {
             }
             if begun.elapsed() > START_LIMIT {
                 let problem = format!("skep up (process {}) has not started in {START_LIMIT:?}", self.child.id());
-                let hint = format!("it goes on trying; see {}, or end it with skep down", data.log().display());
+                let (log, down) = (data.log(), data.command("down"));
+                let hint = format!("it goes on trying; see {}, or end it with {down}", log.display());
                 return Err(Hinted::new(problem).hint(hint).into());
             }
             tokio::time::sleep(PAUSE).await;
@@ -150,7 +151,7 @@ async fn ready(client: &Client) -> anyhow::Result<Vec<Endpoint>> {
 }
 
 /// What keeps this from being a success.
-fn verdict(endpoints: &[Endpoint]) -> Result<(), Hinted> {
+fn verdict(endpoints: &[Endpoint], data: &DataFolder) -> Result<(), Hinted> {
     let (failed, late): (Vec<&Endpoint>, Vec<&Endpoint>) = endpoints
         .iter()
         .filter(|endpoint| !endpoint.ready && endpoint.phase != "Stopped")
@@ -162,7 +163,12 @@ fn verdict(endpoints: &[Endpoint]) -> Result<(), Hinted> {
         });
         named.collect::<Vec<_>>().join(", ")
     };
-    let goes_on = "skep up goes on in the background: skep status and skep logs NAME show more, skep down stops it";
+    let goes_on = format!(
+        "skep up goes on in the background: {} and {} show more, {} stops it",
+        data.command("status"),
+        data.command("logs NAME"),
+        data.command("down")
+    );
     if !failed.is_empty() {
         return Err(Hinted::new(format!("not served: {}", names(&failed))).hint(goes_on));
     }
@@ -188,12 +194,14 @@ mod tests {
             message: message.map(str::to_owned),
             ..Endpoint::default()
         };
+        let data = DataFolder::try_from(crate::cli::DataArgs { data_dir: Some("/data".into()) }).unwrap();
         let told = |endpoints: &[Endpoint]| {
-            let error = anyhow::Error::new(verdict(endpoints).unwrap_err());
+            let error = anyhow::Error::new(verdict(endpoints, &data).unwrap_err());
+            assert!(report(&error).contains("skep status --data-dir /data and skep logs NAME --data-dir /data show"));
             (exit_code(&error), report(&error).lines().next().unwrap().to_owned())
         };
         let good = [endpoint("a", "Ready", Some("a note")), endpoint("b", "Stopped", None)];
-        assert!(verdict(&good).is_ok());
+        assert!(verdict(&good, &data).is_ok());
         let late = endpoint("c", "Pending", None);
         let failed = endpoint("d", "Failed", Some("CrashLoopBackOff: back-off 10s"));
         assert_eq!(
