@@ -4,6 +4,7 @@ mod atomic;
 mod content;
 mod lasting;
 mod mounts;
+mod part;
 mod scratch;
 mod share;
 mod token;
@@ -15,20 +16,20 @@ use std::path::PathBuf;
 
 use futures::future::{BoxFuture, FutureExt as _, join_all, select_all};
 use k8s_openapi::api::core::v1::{
-    ConfigMap, ConfigMapProjection, ConfigMapVolumeSource, DownwardAPIProjection, HostPathVolumeSource, Pod, Secret,
-    SecretProjection, SecretVolumeSource, Volume,
+    ConfigMapProjection, ConfigMapVolumeSource, DownwardAPIProjection, HostPathVolumeSource, Pod, SecretProjection,
+    SecretVolumeSource, Volume,
 };
 use kube::{Client, ResourceExt as _};
 
 use crate::pod::field::Place;
-use atomic::{FileContent, Files};
+use atomic::Files;
 use content::{ContentError, mode_of};
 pub(crate) use mounts::{MountError, mounts};
+use part::Part;
 pub(crate) use scratch::Bounded;
 use scratch::Scratch;
 use share::Share;
 use token::Token;
-use watched::Watched;
 
 const USUAL_MODE: u32 = 0o644;
 
@@ -91,16 +92,6 @@ enum Content {
     Unsupported,
 }
 
-/// One source of files.
-#[derive(Debug)]
-enum Part {
-    ConfigMap(Watched<ConfigMap>, ConfigMapProjection),
-    Secret(Watched<Secret>, SecretProjection),
-    Downward(DownwardAPIProjection),
-    Token(Token),
-    Unsupported,
-}
-
 /// A volume that is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ready {
@@ -150,14 +141,7 @@ impl Volumes {
         let mut changes: Vec<BoxFuture<'_, ()>> = Vec::new();
         for content in self.contents.values_mut() {
             let Content::Parts { parts, .. } = content else { continue };
-            for part in parts {
-                match part {
-                    Part::ConfigMap(watched, _) => changes.push(watched.changed().boxed()),
-                    Part::Secret(watched, _) => changes.push(watched.changed().boxed()),
-                    Part::Token(token) => changes.push(token.outdated().boxed()),
-                    Part::Downward(_) | Part::Unsupported => {}
-                }
-            }
+            changes.extend(parts.iter_mut().map(|part| part.outdated().boxed()));
         }
         if changes.is_empty() {
             std::future::pending::<()>().await;
@@ -205,12 +189,12 @@ fn content_of(client: &Client, namespace: &str, volume: &Volume) -> Content {
     if let Some(source) = &volume.config_map {
         let ConfigMapVolumeSource { default_mode, items, name, optional } = source.clone();
         let projection = ConfigMapProjection { items, name, optional };
-        return parts(default_mode, vec![config_map(client, namespace, projection)]);
+        return parts(default_mode, vec![Part::config_map(client, namespace, projection)]);
     }
     if let Some(source) = &volume.secret {
         let SecretVolumeSource { default_mode, items, secret_name, optional } = source.clone();
         let projection = SecretProjection { items, name: secret_name.unwrap_or_default(), optional };
-        return parts(default_mode, vec![secret(client, namespace, projection)]);
+        return parts(default_mode, vec![Part::secret(client, namespace, projection)]);
     }
     if let Some(source) = &volume.downward_api {
         let projection = DownwardAPIProjection { items: source.items.clone() };
@@ -219,9 +203,9 @@ fn content_of(client: &Client, namespace: &str, volume: &Volume) -> Content {
     if let Some(source) = &volume.projected {
         let all = source.sources.iter().flatten().map(|source| {
             if let Some(projection) = &source.config_map {
-                config_map(client, namespace, projection.clone())
+                Part::config_map(client, namespace, projection.clone())
             } else if let Some(projection) = &source.secret {
-                secret(client, namespace, projection.clone())
+                Part::secret(client, namespace, projection.clone())
             } else if let Some(projection) = &source.downward_api {
                 Part::Downward(projection.clone())
             } else if let Some(projection) = &source.service_account_token {
@@ -239,14 +223,6 @@ fn content_of(client: &Client, namespace: &str, volume: &Volume) -> Content {
 
 fn parts(mode: Option<i32>, parts: Vec<Part>) -> Content {
     Content::Parts { mode: mode_of(mode, USUAL_MODE), parts }
-}
-
-fn config_map(client: &Client, namespace: &str, projection: ConfigMapProjection) -> Part {
-    Part::ConfigMap(Watched::new(client.clone(), namespace, &projection.name), projection)
-}
-
-fn secret(client: &Client, namespace: &str, projection: SecretProjection) -> Part {
-    Part::Secret(Watched::new(client.clone(), namespace, &projection.name), projection)
 }
 
 async fn make(
@@ -274,53 +250,23 @@ async fn make(
             Ok(Ready { path, read_only: *read_only, grows: true })
         }
         Content::Parts { mode, parts } => {
-            let mut files = Files::new();
+            let (mut files, mut tokens) = (Files::new(), Vec::new());
             for part in parts {
-                files.extend(files_of(client, part, *mode, pod, place).await?);
+                let token = part.token();
+                let mode = if token.is_some() { share.token_mode(*mode) } else { *mode };
+                tokens.extend(token);
+                files.extend(part.files(client, mode, pod, place).await?);
             }
             for file in files.values_mut() {
                 file.mode = share.mode(file.mode);
             }
             let path = folders.memory.join(name);
-            atomic::write(&path, &files, |folder| share.give_files(folder))?;
+            atomic::write(&path, &files, |folder| {
+                share.give_files(folder)?;
+                tokens.iter().try_for_each(|token| share.give_token(&folder.join(token)))
+            })?;
             Ok(Ready { path, read_only: true, grows: false })
         }
-    }
-}
-
-async fn files_of(client: &Client, part: &mut Part, mode: u32, pod: &Pod, place: &Place) -> Result<Files, VolumeError> {
-    match part {
-        Part::ConfigMap(watched, projection) => {
-            let optional = projection.optional == Some(true);
-            match watched.get().await {
-                Some(map) => {
-                    let values = content::of_config_map(&map);
-                    Ok(content::pick("config", values, projection.items.as_deref(), mode, optional)?)
-                }
-                None if optional => Ok(Files::new()),
-                None => Err(ContentError::ConfigMap(projection.name.clone()).into()),
-            }
-        }
-        Part::Secret(watched, projection) => {
-            let optional = projection.optional == Some(true);
-            match watched.get().await {
-                Some(secret) => {
-                    let values = content::of_secret(&secret);
-                    Ok(content::pick("secret", values, projection.items.as_deref(), mode, optional)?)
-                }
-                None if optional => Ok(Files::new()),
-                None => Err(ContentError::Secret(projection.name.clone()).into()),
-            }
-        }
-        Part::Downward(projection) => {
-            Ok(content::of_downward(pod, place, projection.items.as_deref().unwrap_or_default(), mode)?)
-        }
-        Part::Token(token) => {
-            let text = token.get(client, pod).await.map_err(|error| VolumeError::Token(Box::new(error)))?;
-            let content = FileContent { bytes: text.into_bytes(), mode };
-            Ok(Files::from([(PathBuf::from(&token.wanted.path), content)]))
-        }
-        Part::Unsupported => Err(VolumeError::Unsupported),
     }
 }
 

@@ -12,6 +12,7 @@ use crate::look::{STAY, eventually};
 
 crate::trials![
     users_and_groups_share_volumes,
+    tokens_are_for_the_user_of_the_pod,
     privileges_are_dropped,
     a_volume_in_memory_is_as_large_as_it_may_be,
     a_volume_that_grows_too_large_evicts_its_pod,
@@ -58,6 +59,22 @@ async fn users_and_groups_share_volumes(cluster: Arc<Cluster>) {
         assert_eq!([lines[0], lines[1], lines[3], lines[4], lines[5], lines[6]], rest, "{text}");
     } else {
         assert_eq!([lines[0], lines[1], lines[5]], ["1234", "2345", "word"], "{text}");
+    }
+}
+
+async fn tokens_are_for_the_user_of_the_pod(cluster: Arc<Cluster>) {
+    let script = "stat -Lc '%u %g %a' /token/t; test -s /token/t && cat /token/t > /dev/null && echo read";
+    let mounts = json!({"volumeMounts": [{"name": "token", "mountPath": "/token"}]});
+    let volumes = json!([{"name": "token", "projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}}]);
+    let is_root = std::fs::read_to_string("/proc/self/setgroups").unwrap().trim() == "allow";
+    for (name, security, expected) in [
+        ("token-of-user", json!({"runAsUser": 1234, "runAsGroup": 2345}), "1234 0 600\nread\n"),
+        ("token-of-both", json!({"runAsUser": 1234, "fsGroup": 3456}), "1234 3456 640\nread\n"),
+        ("token-of-anybody", json!({}), "0 0 644\nread\n"),
+    ] {
+        let more = json!({"securityContext": security, "volumes": volumes});
+        let text = printed(&cluster, name, container(script, mounts.clone()), more).await;
+        assert!(text.ends_with("read\n") && (!is_root || text == expected), "{name}: {text}");
     }
 }
 
