@@ -7,6 +7,8 @@ mod programs;
 mod tally;
 
 use std::cmp::Reverse;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
@@ -114,9 +116,14 @@ fn skipped(reason: &str) -> Tally {
 
 /// Runs all test programs. The slowest are told, for those who want to make the run shorter.
 fn tests(binaries: Option<&Path>) -> anyhow::Result<Tally> {
-    let log = tempfile::NamedTempFile::new()?;
+    // Some tests run as another user, who must be able to write to the log, too.
+    let folder = tempfile::tempdir()?;
+    let log = folder.path().join("skipped");
+    fs::write(&log, "")?;
+    fs::set_permissions(&log, Permissions::from_mode(0o666))?;
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o711))?;
     let programs = programs::build(|command| {
-        command.env(SKIPPED_LOG_VARIABLE, log.path());
+        command.env(SKIPPED_LOG_VARIABLE, &log);
         if let Some(folder) = binaries {
             command.env(control_plane::BINARIES_VARIABLE, folder);
         }
@@ -132,7 +139,7 @@ fn tests(binaries: Option<&Path>) -> anyhow::Result<Tally> {
     for outcome in outcomes {
         tally.add(outcome.tally);
     }
-    tally.move_to_skipped(&fs::read_to_string(log.path())?);
+    tally.move_to_skipped(&fs::read_to_string(&log)?);
     Ok(tally)
 }
 

@@ -49,7 +49,10 @@ fn body(step: &Step, values: &Values) -> Result<Vec<u8>, TemplateError> {
     let Some(body) = &step.body else {
         return Ok(Vec::new());
     };
-    Ok(values.value(body)?.to_string().into_bytes())
+    let mut body = values.value(body)?;
+    // Whatever reads the scenario, the same bytes are sent.
+    body.sort_all_objects();
+    Ok(body.to_string().into_bytes())
 }
 
 /// Encodes what may not stand in a query, and leaves what is encoded already.

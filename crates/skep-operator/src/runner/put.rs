@@ -28,6 +28,9 @@ const PATIENCE: Duration = Duration::from_mins(2);
 /// How long to wait before another look.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// What a StatefulSet keeps for good: one of another operator has it as that one wanted.
+const UNCHANGEABLE: &str = "podManagementPolicy";
+
 /// What became of a write.
 #[derive(Debug)]
 pub(super) enum Put {
@@ -94,6 +97,9 @@ async fn attempt(api: &Api<DynamicObject>, name: &str, desired: &Value, generati
     };
     let mut document = desired.clone();
     document["metadata"]["resourceVersion"] = json!(live.resource_version());
+    if let Some(policy) = document["spec"].get_mut(UNCHANGEABLE) {
+        live.data["spec"][UNCHANGEABLE].clone_into(policy);
+    }
     if let Some(asked) = template_annotations(&live)[KUBECTL_RESTARTED_AT].as_str() {
         document["spec"]["template"]["metadata"]["annotations"][KUBECTL_RESTARTED_AT] = json!(asked);
     }

@@ -17,6 +17,9 @@ pub fn stateful_set(config: &RunConfig, openshift: bool) -> Result<Value, Runner
             "selector": {"matchLabels": labels::backend_selector(name)},
             // There is no Service of this name; it is part of the contract all the same.
             "serviceName": name,
+            // Pods that wait for each other would also wait for one that cannot start, and no mended template would reach
+            // it.
+            "podManagementPolicy": "Parallel",
             "template": template::template(config, openshift)?,
         },
     });

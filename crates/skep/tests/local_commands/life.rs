@@ -195,12 +195,14 @@ fn what_cannot_be_served_is_a_failure() {
 }
 
 #[test]
-fn a_server_whose_image_cannot_be_had_is_a_failure() {
+fn a_server_whose_image_cannot_be_had_is_a_failure_until_it_is_mended() {
     let here = Here::new();
-    let server = json!({"apiVersion": "toolhive.stacklok.dev/v1beta1", "kind": "MCPServer",
-        "metadata": {"name": "broken"},
-        "spec": {"image": "registry.example/nope", "transport": "stdio", "proxyPort": free_port().unwrap()}});
-    let manifest = here.manifest("broken.json", &[server]);
+    let port = free_port().unwrap();
+    let server = |image: &str| {
+        json!({"apiVersion": "toolhive.stacklok.dev/v1beta1", "kind": "MCPServer", "metadata": {"name": "broken"},
+            "spec": {"image": image, "transport": "stdio", "proxyPort": port}})
+    };
+    let manifest = here.manifest("broken.json", &[server("registry.example/nope")]);
     let said = here.run(&["up", "--detach", "--listen", "127.0.0.1:0", "-f", &manifest]);
     assert_eq!(said.code, Some(1), "{said:?}");
     assert!(said.stderr.contains("error: not served: default/broken (") && !said.stderr.contains("For MCP clients"));
@@ -209,6 +211,10 @@ fn a_server_whose_image_cannot_be_had_is_a_failure() {
     assert!(rows[0]["ready"] == false && told.contains("map it to a command in the image map"), "{rows:#?}");
     let client: Value = serde_json::from_str(&here.done(&["status", "-o", "client"])).unwrap();
     assert_eq!(client, json!({"mcpServers": {}}), "nobody could use it");
+
+    let manifest = here.manifest("mended.json", &[server("skep-demo/echo")]);
+    here.done(&["apply", "-f", &manifest]);
+    here.status_when("it is mended", |rows| rows.len() == 1 && rows[0]["ready"] == true && rows[0]["tools"].is_array());
 }
 
 #[test]
