@@ -168,7 +168,7 @@ mod tests {
         let older = |revision| older_result("tools/call", blocks, revision).unwrap();
         assert_eq!(older(Revision::June2025), blocks);
         let march = older(Revision::March2025);
-        assert!(march.contains(r#""type":"audio""#) && march.contains(r#"{"text":"n: u:1","type":"text"}"#), "{march}");
+        assert!(march.contains(r#""type":"audio""#) && march.contains(r#"{"type":"text","text":"n: u:1"}"#), "{march}");
         assert!(march.contains(r#"{"type":"text","text":"t" }"#));
         assert!(older(Revision::November2024).contains(r#""mimeType":"audio/wav","blob":"AA==""#));
     }
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn a_structure_that_is_no_object_is_told_in_words() {
         let older = |text: &str| older_result("tools/call", text, Revision::November2025).unwrap();
-        assert_eq!(older(r#"{"content":[],"structuredContent":[1]}"#), r#"{"content":[{"text":"[1]","type":"text"}]}"#);
+        assert_eq!(older(r#"{"content":[],"structuredContent":[1]}"#), r#"{"content":[{"type":"text","text":"[1]"}]}"#);
         let said = r#"{"content":[{"type":"text","text":"[ 1 ]"}]}"#;
         assert_eq!(older(r#"{"content":[{"type":"text","text":"[ 1 ]"}],"structuredContent":[1]}"#), said);
         assert_eq!(older(r#"{"structuredContent":{"a":1}}"#), r#"{"structuredContent":{"a":1}}"#);
