@@ -31,10 +31,6 @@ const BATCH_BYTES: usize = 8 * 1024 * 1024;
 /// How often requests are looked for while none can be granted.
 const TROUBLED_PAUSE: Duration = Duration::from_millis(20);
 
-/// How long a change waits for the others, when fewer came than last time. Those who write again as soon as they are
-/// answered would otherwise come in turns, one and then the rest, and the disk would be asked twice as often.
-const GATHERING: Duration = Duration::from_micros(50);
-
 /// Where changes become durable.
 pub(super) trait Log: Send {
     /// Writes the events, all or none. They are durable when this returns.
@@ -68,12 +64,9 @@ impl Writer {
     /// Works until the store is closed, or nobody holds it any more.
     pub(super) fn run(mut self) {
         let mut closing = None;
-        // How many changes came together last time.
-        let mut writers = 0;
         while closing.is_none() {
             let Some(first) = self.next() else { break };
             let mut batch = Batch::new(self.state.read().revision);
-            let mut may_wait = self.log.is_some();
             let mut next = Some(first);
             while let Some(request) = next {
                 match request {
@@ -84,13 +77,7 @@ impl Writer {
                     }
                 }
                 next = if batch.is_full() { None } else { self.requests.try_recv().ok() };
-                if next.is_none() && may_wait && batch.answers.len() < writers {
-                    may_wait = false;
-                    std::thread::sleep(GATHERING);
-                    next = self.requests.try_recv().ok();
-                }
             }
-            writers = batch.answers.len();
             self.commit(batch);
         }
         // Those who wait for the end may open the folder again at once.
