@@ -1,13 +1,17 @@
 //! Where things are.
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use anyhow::Context as _;
 
-/// The root of the workspace.
+/// The root of the workspace that cargo runs us for: clones that share a target folder share this program, so the one
+/// that it was built in may be gone.
 pub(crate) fn root() -> &'static Path {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.parent().unwrap_or(here)
+    static HERE: LazyLock<PathBuf> = LazyLock::new(|| {
+        std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from)
+    });
+    HERE.parent().unwrap_or(&HERE)
 }
 
 /// The cargo that runs us.

@@ -61,11 +61,16 @@ impl Chosen {
     /// Makes it the range of the data, unless services have addresses of another one.
     pub(crate) async fn settle(&self, data: &Path, client: &Client) -> anyhow::Result<()> {
         let Self { range, before, .. } = self;
-        if range != before {
-            self.refuse_for(&services_in(client, *before).await?)?;
+        if range == before {
+            return Ok(());
         }
+        self.refuse_for(&services_in(client, *before).await?)?;
         let path = data.join(FILE);
-        fs::write(&path, format!("{range}\n")).with_context(|| format!("cannot write {}", path.display()))
+        // A disk that is full leaves the range that was there.
+        let beside = path.with_extension("next");
+        fs::write(&beside, format!("{range}\n"))
+            .and_then(|()| fs::rename(&beside, &path))
+            .with_context(|| format!("cannot write {}", path.display()))
     }
 
     fn refuse_for(&self, services: &[String]) -> Result<(), Hinted> {

@@ -109,3 +109,65 @@ pub(crate) async fn pods_count_once_their_node_is_known(cluster: &Cluster) {
     assert_eq!((&slice["endpoints"][0]["nodeName"], &slice["endpoints"][0]["zone"]), (&json!(node), &json!("attic")));
     cluster.kubectl(&["delete", "node", node]).await;
 }
+
+/// Endpoints that a person wrote for a Service without a selector are found through slices.
+pub(crate) async fn endpoints_of_others_are_mirrored(cluster: &Cluster) {
+    let namespace = "mirrored";
+    let addresses = |addresses: Value, labels: Value| {
+        json!([
+            {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "outside", "labels": {"s": "t"}},
+                "spec": {"ports": [{"name": "db", "port": 5432}]}},
+            {"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "outside", "labels": labels,
+                "annotations": {"a": "b"}}, "subsets": addresses},
+        ])
+    };
+    let mirrored = async |what: &str, expected: Value| {
+        eventually(what, || async {
+            let (slices, _) = slices(cluster, namespace, "outside").await;
+            let mut shown: Vec<Value> = slices
+                .iter()
+                .map(|slice| {
+                    let (metadata, owner) = (&slice["metadata"], &slice["metadata"]["ownerReferences"][0]);
+                    json!({
+                        "labels": metadata["labels"], "annotations": metadata["annotations"],
+                        "owner": format!("{} {}", text(&owner["kind"]), text(&owner["name"])),
+                        "type": slice["addressType"], "ports": slice["ports"], "endpoints": slice["endpoints"],
+                    })
+                })
+                .collect();
+            shown.sort_by_key(|slice| text(&slice["type"]));
+            if json!(shown) == expected { Ok(()) } else { Err(json!(shown)) }
+        })
+        .await;
+    };
+    let slice = |family: &str, endpoints: Value| {
+        json!({
+            "labels": {"l": "m", "kubernetes.io/service-name": "outside",
+                "endpointslice.kubernetes.io/managed-by": "endpointslicemirroring-controller.k8s.io"},
+            "annotations": {"a": "b"}, "owner": "Endpoints outside", "type": family,
+            "ports": [{"name": "db", "port": 5432, "protocol": "TCP"}], "endpoints": endpoints,
+        })
+    };
+    let ports = json!([{"name": "db", "port": 5432}]);
+    let one =
+        json!([{"addresses": [{"ip": "192.0.2.7"}], "notReadyAddresses": [{"ip": "2001:db8::7"}], "ports": ports}]);
+    cluster.apply(namespace, addresses(one, json!({"l": "m"}))).await;
+    let ready = |address: &str, is_ready: bool| json!({"addresses": [address], "conditions": {"ready": is_ready}});
+    let (four, six) =
+        (slice("IPv4", json!([ready("192.0.2.7", true)])), slice("IPv6", json!([ready("2001:db8::7", false)])));
+    mirrored("both families are told", json!([four, six])).await;
+
+    let other = json!([{"addresses": [{"ip": "192.0.2.8", "hostname": "eight"}], "ports": ports}]);
+    cluster.apply(namespace, addresses(other.clone(), json!({"l": "m"}))).await;
+    let mut eight = ready("192.0.2.8", true);
+    eight["hostname"] = json!("eight");
+    mirrored("a change is followed", json!([slice("IPv4", json!([eight]))])).await;
+
+    let skipped = json!({"l": "m", "endpointslice.kubernetes.io/skip-mirror": "true"});
+    cluster.apply(namespace, addresses(other.clone(), skipped)).await;
+    mirrored("those who write slices themselves are left alone", json!([])).await;
+    cluster.apply(namespace, addresses(other, json!({"l": "m"}))).await;
+    mirrored("until they do not", json!([slice("IPv4", json!([eight]))])).await;
+    cluster.kubectl(&["delete", "service", "-n", namespace, "outside"]).await;
+    mirrored("and nothing is left without the service", json!([])).await;
+}

@@ -1,7 +1,10 @@
-//! Tells every Service with a selector which pods answer for it: as EndpointSlices, and as Endpoints for old clients.
+//! Tells every Service with a selector which pods answer for it: as EndpointSlices, and as Endpoints for old clients. The
+//! Endpoints that somebody wrote for a Service without one become EndpointSlices, too.
 
 mod addresses;
+mod backing;
 mod legacy;
+mod mirror;
 mod slices;
 
 use std::sync::Arc;
@@ -18,7 +21,7 @@ use super::cluster::Cluster;
 use super::error::{ControllerError, found};
 use super::objects::Objects;
 use super::pods;
-use slices::{MANAGED_BY, MANAGER, SERVICE_NAME};
+use slices::{Groups, MANAGED_BY, SERVICE_NAME, Source};
 
 const SOURCE: &str = "endpoint-slice-controller";
 const CONCURRENCY: usize = 5;
@@ -91,14 +94,20 @@ impl Controller {
 
     async fn reconcile(&self, key: Key) -> Result<Next, ControllerError> {
         let Some(service) = self.services.get(&key) else { return self.forget(&key).await };
-        if addresses::selector(&service).is_none() || service.metadata.deletion_timestamp.is_some() {
-            // Somebody else provides the endpoints of a Service without a selector.
+        if service.metadata.deletion_timestamp.is_some() {
             return Ok(Next::Rest);
         }
-        let mut pods = self.pods.in_namespace(&key.namespace);
-        pods.retain(|pod| addresses::selects(&service, pod));
         let outcome = async {
-            self.write_slices(&service, &pods).await?;
+            if addresses::selector(&service).is_none() {
+                return self.mirror(&key).await;
+            }
+            let mut pods = self.pods.in_namespace(&key.namespace);
+            pods.retain(|pod| addresses::selects(&service, pod));
+            let trigger = trigger_time(&service, &pods);
+            let groups = backing::groups(&service, &pods, |node| self.nodes.get(&Key::new("", node)));
+            self.write_slices(&backing::source(&service), groups, self.slices_of(&key, backing::MANAGER), trigger)
+                .await?;
+            self.delete(self.slices_of(&key, mirror::MANAGER)).await?;
             self.write_endpoints(&service, &pods).await
         };
         match outcome.await {
@@ -108,24 +117,44 @@ impl Controller {
         }
     }
 
-    /// Slices go with their owner; Endpoints have none and are removed by name, unless they are not ours.
+    /// Somebody else provides the endpoints of a Service without a selector: as slices, or as Endpoints.
+    async fn mirror(&self, key: &Key) -> Result<(), ControllerError> {
+        let existing = self.slices_of(key, mirror::MANAGER);
+        let written = self.endpoints.get(key).filter(|endpoints| mirror::is_wanted(endpoints));
+        let Some(endpoints) = written else { return self.delete(existing).await };
+        let trigger = endpoints.annotations().get(TRIGGER_TIME).and_then(|time| time.parse().ok());
+        self.write_slices(&mirror::source(&endpoints), mirror::groups(&endpoints), existing, trigger).await
+    }
+
+    /// Slices go with their owner, and what was made of Endpoints with the Service; Endpoints have no owner and are removed
+    /// by name, unless they are not ours.
     async fn forget(&self, key: &Key) -> Result<Next, ControllerError> {
+        self.delete(self.slices_of(key, mirror::MANAGER)).await?;
         if let Some(endpoints) = self.endpoints.get(key).filter(|endpoints| legacy::is_ours(endpoints)) {
             self.endpoints.delete(&endpoints, DeleteParams::default()).await?;
         }
         Ok(Next::Rest)
     }
 
-    async fn write_slices(&self, service: &Service, pods: &[Arc<Pod>]) -> Result<(), ControllerError> {
-        let mut existing = self.slices.in_namespace(&service.namespace().unwrap_or_default());
-        existing.retain(|slice| {
-            let labels = slice.labels();
-            let of_service = labels.get(SERVICE_NAME) == service.metadata.name.as_ref();
-            let live = slice.metadata.deletion_timestamp.is_none();
-            of_service && live && labels.get(MANAGED_BY).map(String::as_str) == Some(MANAGER)
+    /// The slices of a Service that one manager cares for.
+    fn slices_of(&self, service: &Key, manager: &str) -> Vec<Arc<EndpointSlice>> {
+        let mut slices = self.slices.in_namespace(&service.namespace);
+        slices.retain(|slice| {
+            let label = |name: &str| slice.labels().get(name).map(String::as_str);
+            let is_live = slice.metadata.deletion_timestamp.is_none();
+            is_live && label(SERVICE_NAME) == Some(&service.name) && label(MANAGED_BY) == Some(manager)
         });
-        let trigger = trigger_time(service, pods);
-        let plan = slices::plan(service, pods, |node| self.nodes.get(&Key::new("", node)), &existing);
+        slices
+    }
+
+    async fn write_slices(
+        &self,
+        source: &Source,
+        groups: Groups,
+        existing: Vec<Arc<EndpointSlice>>,
+        trigger: Option<Timestamp>,
+    ) -> Result<(), ControllerError> {
+        let plan = slices::plan(source, groups, &existing);
         for mut slice in plan.create {
             set_trigger(&mut slice.metadata, trigger);
             self.slices.create(&slice).await?;
@@ -134,7 +163,11 @@ impl Controller {
             set_trigger(&mut slice.metadata, trigger);
             self.slices.replace(&slice).await?;
         }
-        for slice in plan.delete {
+        self.delete(plan.delete).await
+    }
+
+    async fn delete(&self, slices: Vec<Arc<EndpointSlice>>) -> Result<(), ControllerError> {
+        for slice in slices {
             self.slices.delete(&slice, DeleteParams::default()).await?;
         }
         Ok(())

@@ -3,23 +3,50 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{Node, Pod, Service};
-use k8s_openapi::api::discovery::v1::{Endpoint, EndpointConditions, EndpointPort, EndpointSlice};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::ResourceExt;
-
+use super::super::objects::Kind;
 use super::super::ownership::controller_reference;
-use super::super::pods;
-use super::addresses::{self, Port};
+use super::addresses::Port;
 use super::{HEADLESS, TRIGGER_TIME};
+use k8s_openapi::api::discovery::v1::{Endpoint, EndpointPort, EndpointSlice};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
 pub(super) const SERVICE_NAME: &str = "kubernetes.io/service-name";
 pub(super) const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
-pub(super) const MANAGER: &str = "endpointslice-controller.k8s.io";
-/// The label by which a node tells its zone.
-const ZONE: &str = "topology.kubernetes.io/zone";
-/// Endpoints of one slice.
-const CAPACITY: usize = 100;
+
+/// What slices are made from: an object with the name of their Service.
+#[derive(Debug)]
+pub(super) struct Source {
+    name: String,
+    namespace: Option<String>,
+    labels: BTreeMap<String, String>,
+    annotations: BTreeMap<String, String>,
+    owner: OwnerReference,
+    /// Endpoints of one slice.
+    capacity: usize,
+}
+
+impl Source {
+    /// Its slices say what it says of itself, and who manages them.
+    pub(super) fn new<K: Kind>(object: &K, manager: &str, capacity: usize) -> Self {
+        let metadata = object.meta().clone();
+        let name = metadata.name.unwrap_or_default();
+        let mut labels = metadata.labels.unwrap_or_default();
+        labels.insert(SERVICE_NAME.into(), name.clone());
+        labels.insert(MANAGED_BY.into(), manager.into());
+        let own = ["kubectl.kubernetes.io/last-applied-configuration", TRIGGER_TIME];
+        let mut annotations = metadata.annotations.unwrap_or_default();
+        annotations.retain(|name, _| !own.contains(&name.as_str()));
+        let owner = controller_reference(object);
+        Self { name, namespace: metadata.namespace, labels, annotations, owner, capacity }
+    }
+
+    /// Says whether the Service is headless, which is never taken from the object itself.
+    pub(super) fn headless(mut self, is_headless: bool) -> Self {
+        self.labels.remove(HEADLESS);
+        self.labels.extend(is_headless.then(|| (HEADLESS.to_owned(), String::new())));
+        self
+    }
+}
 
 #[derive(Debug, Default)]
 pub(super) struct Plan {
@@ -29,28 +56,10 @@ pub(super) struct Plan {
 }
 
 /// Endpoints by address family and by the ports they have in common; a slice holds one such group only.
-type Groups = BTreeMap<(String, Vec<Port>), Vec<Endpoint>>;
+pub(super) type Groups = BTreeMap<(String, Vec<Port>), Vec<Endpoint>>;
 
-/// What to write for these pods. Those whose node is not known are left out until it is.
-pub(super) fn plan(
-    service: &Service,
-    pods: &[Arc<Pod>],
-    node: impl Fn(&str) -> Option<Arc<Node>>,
-    existing: &[Arc<EndpointSlice>],
-) -> Plan {
-    let mut groups = Groups::new();
-    for family in families(service) {
-        for pod in pods {
-            let Some(node) = pods::node_name(pod).and_then(&node) else { continue };
-            if let Some(endpoint) = endpoint(service, pod, &node, &family) {
-                groups.entry((family.clone(), addresses::ports(service, pod))).or_default().push(endpoint);
-            }
-        }
-        if !groups.keys().any(|(known, _)| *known == family) {
-            // A Service without endpoints still has a slice, which says so.
-            groups.insert((family, Vec::new()), Vec::new());
-        }
-    }
+/// What to write so that there is a slice for each group, as few of them as possible.
+pub(super) fn plan(source: &Source, groups: Groups, existing: &[Arc<EndpointSlice>]) -> Plan {
     let mut plan = Plan::default();
     let mut free: Vec<Arc<EndpointSlice>> = Vec::new();
     let mut filled: Vec<(Arc<EndpointSlice>, EndpointSlice)> = Vec::new();
@@ -66,19 +75,14 @@ pub(super) fn plan(
     let mut missing: Vec<EndpointSlice> = Vec::new();
     for (group, endpoints) in groups {
         let slices = of_group.remove(&group).unwrap_or_default();
-        spread(service, &group, endpoints, slices, &mut filled, &mut missing, &mut free);
+        spread(source, &group, endpoints, slices, &mut filled, &mut missing, &mut free);
     }
     // A slice that nobody needs takes the content of one that is missing.
     for wanted in missing {
         match free.iter().position(|slice| slice.address_type == wanted.address_type) {
             Some(index) => {
                 let recycled = free.swap_remove(index);
-                plan.update.push(refilled(
-                    service,
-                    &recycled,
-                    wanted.ports.clone(),
-                    wanted.endpoints.unwrap_or_default(),
-                ));
+                plan.update.push(refilled(source, &recycled, wanted.ports, wanted.endpoints.unwrap_or_default()));
             }
             None => plan.create.push(wanted),
         }
@@ -90,7 +94,7 @@ pub(super) fn plan(
 
 /// Distributes the endpoints of one group: each stays in the slice where it is; new ones fill the gaps.
 fn spread(
-    service: &Service,
+    source: &Source,
     group: &(String, Vec<Port>),
     endpoints: Vec<Endpoint>,
     slices: Vec<Arc<EndpointSlice>>,
@@ -103,14 +107,18 @@ fn spread(
         endpoints.into_iter().map(|endpoint| (identity(&endpoint), endpoint)).collect();
     let mut contents: Vec<(Arc<EndpointSlice>, Vec<Endpoint>)> = Vec::new();
     for slice in slices {
-        let kept =
-            slice.endpoints.iter().flatten().filter_map(|endpoint| waiting.remove(&identity(endpoint))).take(CAPACITY);
+        let kept = slice
+            .endpoints
+            .iter()
+            .flatten()
+            .filter_map(|endpoint| waiting.remove(&identity(endpoint)))
+            .take(source.capacity);
         let kept: Vec<_> = kept.collect();
         contents.push((slice, kept));
     }
     let mut waiting = waiting.into_values();
     for (_, content) in &mut contents {
-        let room = CAPACITY.saturating_sub(content.len());
+        let room = source.capacity.saturating_sub(content.len());
         content.extend(waiting.by_ref().take(room));
     }
     let wants_none = contents.iter().all(|(_, content)| content.is_empty());
@@ -121,41 +129,17 @@ fn spread(
             continue;
         }
         kept_one = true;
-        let after = refilled(service, &slice, slice_ports(ports), content);
+        let after = refilled(source, &slice, slice_ports(ports), content);
         filled.push((slice, after));
     }
     let mut rest: Vec<Endpoint> = waiting.collect();
     if rest.is_empty() && !kept_one {
-        missing.push(new_slice(service, family, ports, Vec::new()));
+        missing.push(new_slice(source, family, ports, Vec::new()));
     }
     while !rest.is_empty() {
-        let tail = rest.split_off(rest.len().min(CAPACITY));
-        missing.push(new_slice(service, family, ports, std::mem::replace(&mut rest, tail)));
+        let tail = rest.split_off(rest.len().min(source.capacity));
+        missing.push(new_slice(source, family, ports, std::mem::replace(&mut rest, tail)));
     }
-}
-
-fn families(service: &Service) -> Vec<String> {
-    let families = service.spec.as_ref().and_then(|spec| spec.ip_families.clone()).unwrap_or_default();
-    if families.is_empty() { vec!["IPv4".to_owned()] } else { families }
-}
-
-fn endpoint(service: &Service, pod: &Pod, node: &Node, family: &str) -> Option<Endpoint> {
-    let address = addresses::address(pod, family)?;
-    let (ready, terminating) = (pods::is_ready(pod), pods::is_terminating(pod));
-    let published = addresses::publishes_unready(service);
-    Some(Endpoint {
-        addresses: vec![address.to_owned()],
-        conditions: Some(EndpointConditions {
-            ready: Some(published || ready && !terminating),
-            serving: Some(ready),
-            terminating: Some(terminating),
-        }),
-        hostname: addresses::hostname(service, pod),
-        node_name: node.metadata.name.clone(),
-        zone: node.labels().get(ZONE).cloned(),
-        target_ref: Some(addresses::reference(pod)),
-        ..Endpoint::default()
-    })
 }
 
 fn identity(endpoint: &Endpoint) -> String {
@@ -183,31 +167,14 @@ fn slice_ports(ports: &[Port]) -> Option<Vec<EndpointPort>> {
     Some(ports.collect::<Vec<_>>()).filter(|ports| !ports.is_empty())
 }
 
-fn labels(service: &Service) -> BTreeMap<String, String> {
-    let mut labels = service.metadata.labels.clone().unwrap_or_default();
-    labels.remove(HEADLESS);
-    labels.insert(SERVICE_NAME.into(), service.metadata.name.clone().unwrap_or_default());
-    labels.insert(MANAGED_BY.into(), MANAGER.into());
-    if addresses::is_headless(service) {
-        labels.insert(HEADLESS.into(), String::new());
-    }
-    labels
-}
-
-fn annotations(service: &Service) -> BTreeMap<String, String> {
-    let own = ["kubectl.kubernetes.io/last-applied-configuration", TRIGGER_TIME];
-    let annotations = service.metadata.annotations.clone().unwrap_or_default();
-    annotations.into_iter().filter(|(name, _)| !own.contains(&name.as_str())).collect()
-}
-
-fn new_slice(service: &Service, family: &str, ports: &[Port], endpoints: Vec<Endpoint>) -> EndpointSlice {
+fn new_slice(source: &Source, family: &str, ports: &[Port], endpoints: Vec<Endpoint>) -> EndpointSlice {
     EndpointSlice {
         metadata: ObjectMeta {
-            generate_name: Some(generate_name(service.metadata.name.as_deref().unwrap_or_default())),
-            namespace: service.metadata.namespace.clone(),
-            labels: Some(labels(service)),
-            annotations: Some(annotations(service)).filter(|annotations| !annotations.is_empty()),
-            owner_references: Some(vec![controller_reference(service)]),
+            generate_name: Some(generate_name(&source.name)),
+            namespace: source.namespace.clone(),
+            labels: Some(source.labels.clone()),
+            annotations: Some(source.annotations.clone()).filter(|annotations| !annotations.is_empty()),
+            owner_references: Some(vec![source.owner.clone()]),
             ..ObjectMeta::default()
         },
         address_type: family.to_owned(),
@@ -223,14 +190,14 @@ fn generate_name(service: &str) -> String {
 }
 
 fn refilled(
-    service: &Service,
+    source: &Source,
     slice: &EndpointSlice,
     ports: Option<Vec<EndpointPort>>,
     endpoints: Vec<Endpoint>,
 ) -> EndpointSlice {
     let mut after = EndpointSlice { endpoints: Some(endpoints), ports, ..slice.clone() };
-    after.metadata.labels = Some(labels(service));
-    let mut wanted = annotations(service);
+    after.metadata.labels = Some(source.labels.clone());
+    let mut wanted = source.annotations.clone();
     if let Some(known) = slice.metadata.annotations.as_ref().and_then(|known| known.get(TRIGGER_TIME)) {
         wanted.insert(TRIGGER_TIME.into(), known.clone());
     }
@@ -247,6 +214,3 @@ fn is_same(before: &EndpointSlice, after: &EndpointSlice) -> bool {
     };
     comparable(before) == comparable(after)
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,5 +1,9 @@
 use serde_json::{Value, json};
 
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+
+use super::super::HEADLESS;
+use super::super::slices::{self, MANAGED_BY, Plan, SERVICE_NAME};
 use super::*;
 
 #[expect(clippy::needless_pass_by_value, reason = "literals read better in tables")]
@@ -32,7 +36,7 @@ fn plan(service: &Service, pods: &[Arc<Pod>], existing: &[Arc<EndpointSlice>]) -
         let node = json!({"metadata": {"name": name, "labels": {ZONE: "a"}}});
         (name != "gone").then(|| Arc::new(serde_json::from_value(node).unwrap()))
     };
-    super::plan(service, pods, node, existing)
+    slices::plan(&source(service), groups(service, pods, node), existing)
 }
 
 fn pods(count: usize) -> Vec<Arc<Pod>> {
