@@ -117,7 +117,8 @@ fn asks_for_something_else(kind: &Builtin, new: &Value, old: &Value) -> bool {
         "EndpointSlice" => {
             differs("endpoints") || differs("ports") || differs("addressType") || metadata_differs("labels")
         }
-        "PriorityClass" => ["value", "globalDefault", "description", "preemptionPolicy"].into_iter().any(differs),
+        // Counted when it is made, and never again.
+        "PriorityClass" => false,
         // Controllers of deployments act on annotations too.
         "Deployment" => differs("spec") || metadata_differs("annotations"),
         _ => differs("spec"),
