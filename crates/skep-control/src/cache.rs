@@ -6,11 +6,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
-use kube::runtime::WatchStreamExt as _;
-use kube::runtime::utils::{Backoff, ResetTimerBackoff};
 use kube::runtime::watcher::{self, Event};
 use kube::{Api, ResourceExt};
 use parking_lot::RwLock;
@@ -18,13 +16,10 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
 use crate::key::Key;
-use crate::worker::delay_after;
+use crate::trouble::{self, Trouble};
 
 /// A write that is not seen by then (a broken watch) does not hold up the controller any longer.
 const SEEN_LIMIT: Duration = Duration::from_secs(5);
-
-/// After how much time without trouble the pauses of a broken watch are short again.
-const GOOD_TIME: Duration = Duration::from_mins(2);
 
 /// One object before and after something happened to it.
 #[derive(Clone, Copy, Debug)]
@@ -153,10 +148,15 @@ impl<K: ResourceExt + Clone + DeserializeOwned + Debug + Send + Sync + 'static> 
     pub async fn follow(self: Arc<Self>, namespace: Option<String>, api: Api<K>, config: watcher::Config) {
         self.expect(namespace.as_deref());
         let scope = namespace.unwrap_or_default();
-        let mut events =
-            watcher::watcher(api, config).backoff(ResetTimerBackoff::new(Pauses::default(), GOOD_TIME)).boxed();
+        let what = api.resource_url().to_owned();
+        let mut events = watcher::watcher(api, config).boxed();
+        let mut trouble = Trouble::default();
         let mut listed: BTreeMap<Key, Arc<K>> = BTreeMap::new();
         while let Some(event) = events.next().await {
+            // Before a list is asked for nothing is heard yet.
+            if !matches!(event, Ok(Event::Init) | Err(_)) && trouble.is_over() {
+                tracing::info!(%what, "followed again");
+            }
             match event {
                 Ok(Event::Init) => listed.clear(),
                 Ok(Event::InitApply(object)) => {
@@ -174,7 +174,15 @@ impl<K: ResourceExt + Clone + DeserializeOwned + Debug + Send + Sync + 'static> 
                     self.tell(&Change { before: before.as_deref(), now: Some(&object), gone: true });
                     self.count(&scope, version_of(&object));
                 }
-                Err(error) => tracing::debug!(%error, "watch interrupted"),
+                Err(error) => {
+                    let (pause, is_to_be_told) = trouble.failed(Instant::now());
+                    if is_to_be_told {
+                        tracing::warn!(%what, %error, hint = trouble::hint(&error), "cannot be followed");
+                    } else {
+                        tracing::debug!(%what, %error, ?pause, "watch interrupted");
+                    }
+                    tokio::time::sleep(pause).await;
+                }
             }
         }
     }
@@ -211,25 +219,6 @@ impl<K: ResourceExt + Clone + DeserializeOwned + Debug + Send + Sync + 'static> 
             let newest = followed.entry(scope.to_owned()).or_default();
             *newest = Some(newest.map_or(version, |newest| newest.max(version)));
         });
-    }
-}
-
-/// The pauses of a broken watch. Short at first: a kind that was just installed is served in a moment.
-#[derive(Default)]
-struct Pauses(u32);
-
-impl Iterator for Pauses {
-    type Item = Duration;
-
-    fn next(&mut self) -> Option<Duration> {
-        self.0 = self.0.saturating_add(1);
-        Some(delay_after(self.0))
-    }
-}
-
-impl Backoff for Pauses {
-    fn reset(&mut self) {
-        self.0 = 0;
     }
 }
 

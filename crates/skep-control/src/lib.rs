@@ -4,6 +4,7 @@
 mod cache;
 mod key;
 mod queue;
+mod trouble;
 mod worker;
 
 pub use cache::{Cache, Change};
