@@ -68,7 +68,7 @@ fn the_second_python_sdk_before_servers_of_all_revisions() {
 }
 
 /// Calls the tools of a server with clients of all revisions. `revision` is the one that it speaks with a client.
-fn try_server(command: Command, revision: impl Fn(&'static str) -> &'static str) {
+pub(crate) fn try_server(command: Command, revision: impl Fn(&'static str) -> &'static str) {
     let server = Server::foreign(command);
     let proxied = Proxied::transparent(Dialect::Streamable, &server, false);
     for client in REVISIONS {
@@ -78,7 +78,7 @@ fn try_server(command: Command, revision: impl Fn(&'static str) -> &'static str)
 
 /// The same with a process on lines, of which each session has one. Clients without sessions share one, which cannot ask
 /// unless its requests stand alone, too.
-fn try_process(command: &Command, revision: impl Fn(&'static str) -> &'static str) {
+pub(crate) fn try_process(command: &Command, revision: impl Fn(&'static str) -> &'static str) {
     let proxied = Proxied::own(&process(command));
     for client in REVISIONS {
         let mut peer = Peer::through(&proxied.address, client, revision(client));
@@ -124,7 +124,9 @@ fn servers_of_the_first_typescript_sdk_before_all_clients() {
 #[test]
 fn servers_of_the_second_typescript_sdk_before_all_clients() {
     let Some(packages) = Packages::second("servers_of_the_second_typescript_sdk_before_all_clients") else { return };
-    try_server(script(&packages, include_str!("sdk2_server.mjs")), |_| STATELESS);
+    let server = || script(&packages, include_str!("sdk2_server.mjs"));
+    try_server(server(), |_| STATELESS);
+    try_process(server().arg("stdio"), |_| STATELESS);
 }
 
 #[test]

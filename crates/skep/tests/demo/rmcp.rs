@@ -1,4 +1,5 @@
-//! rmcp, the Rust SDK, as a client of every revision before servers of every revision.
+//! rmcp, the Rust SDK, as a client of every revision before servers of every revision, and as a server before clients of
+//! every revision.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::PathBuf;
@@ -9,17 +10,20 @@ use skep_conformance::skip::skip;
 use skep_proxy::transparent::Dialect;
 
 use crate::once;
+use crate::peers::{try_process, try_server};
 use crate::process::Server;
 use crate::proxied::Proxied;
 use crate::revisions::REVISIONS;
 use crate::sdk_client::{expected_of, printed};
 
 /// All that the peer is made of. Another text is another peer.
-const SOURCE: [&str; 4] = [
+const SOURCE: [&str; 6] = [
     include_str!("../rmcp_peer/Cargo.toml"),
     include_str!("../rmcp_peer/Cargo.lock"),
     include_str!("../rmcp_peer/src/main.rs"),
     include_str!("../rmcp_peer/src/client.rs"),
+    include_str!("../rmcp_peer/src/server.rs"),
+    include_str!("../rmcp_peer/src/words.rs"),
 ];
 
 /// The peer, or nothing when this machine cannot have it; then the test is recorded as skipped.
@@ -61,4 +65,17 @@ fn rmcp_of_every_revision_before_servers_of_every_revision() {
             assert_eq!(printed(command), expected_of(oldest), "a client of {client}, a server of {server}");
         }
     }
+}
+
+#[test]
+fn servers_of_rmcp_before_all_clients() {
+    let Some(peer) = peer("servers_of_rmcp_before_all_clients") else { return };
+    let server = |transport| {
+        let mut command = Command::new(&peer);
+        command.arg(transport);
+        command
+    };
+    // It speaks all revisions, and with each client the client's.
+    try_server(server("http"), |client| client);
+    try_process(&server("stdio"), |client| client);
 }

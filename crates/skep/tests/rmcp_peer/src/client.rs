@@ -10,22 +10,13 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, RunningService};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt as _, ErrorData, RoleClient};
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::net::{TcpStream, UnixListener};
 use tokio::sync::Notify;
 
+use crate::words::{of, words};
+
 const STATELESS: &str = "2026-07-28";
-
-/// A value of rmcp, from the words of the protocol.
-fn of<T: DeserializeOwned>(value: Value) -> T {
-    serde_json::from_value(value).unwrap()
-}
-
-/// A value of rmcp, in the words of the protocol.
-fn words(value: impl serde::Serialize) -> Value {
-    serde_json::to_value(value).unwrap()
-}
 
 /// What the client can be asked, and what it has heard.
 struct Client {

@@ -1,12 +1,21 @@
-//! rmcp, the Rust SDK, as a client: `rmcp-peer ADDRESS REVISION OLDEST SOCKET` uses every feature once and prints what it got.
+//! rmcp, the Rust SDK: `rmcp-peer ADDRESS REVISION OLDEST SOCKET` is a client that uses every feature once and prints what
+//! it got; `rmcp-peer http` is a server that prints its port; `rmcp-peer stdio` is one on lines.
 
 #![expect(deprecated, reason = "what the newest revision no longer has is what older ones are tried for")]
 
 mod client;
+mod server;
+mod words;
 
 #[tokio::main]
 async fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [address, revision, oldest, socket] = &words[..] else { panic!("four words are needed: {words:?}") };
-    println!("{}", client::use_all(address, revision, oldest, socket).await);
+    match &words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["stdio"] => server::on_lines().await,
+        ["http"] => server::on_http().await,
+        [address, revision, oldest, socket] => {
+            println!("{}", client::use_all(address, revision, oldest, socket).await);
+        }
+        _ => panic!("stdio, http, or four words are needed: {words:?}"),
+    }
 }
