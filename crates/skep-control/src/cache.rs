@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::StreamExt as _;
 use kube::runtime::watcher::{self, Event};
@@ -15,35 +15,23 @@ use parking_lot::RwLock;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
+use crate::change::Change;
+use crate::keeper::{Keeper, Whole};
 use crate::key::Key;
-use crate::trouble::{self, Trouble};
+use crate::store::Store;
+use crate::trouble::Trouble;
 
 /// A write that is not seen by then (a broken watch) does not hold up the controller any longer.
 const SEEN_LIMIT: Duration = Duration::from_secs(5);
 
-/// One object before and after something happened to it.
-#[derive(Clone, Copy, Debug)]
-pub struct Change<'a, K> {
-    /// What was known of it, if it was known.
-    pub before: Option<&'a K>,
-    /// What it is now; of an object that is gone, what it was at the end, if that was told.
-    pub now: Option<&'a K>,
-    /// Whether the object is gone.
-    pub gone: bool,
-}
-
-impl<'a, K> Change<'a, K> {
-    /// The object as it is, unless it is gone.
-    pub fn after(&self) -> Option<&'a K> {
-        self.now.filter(|_| !self.gone)
-    }
-}
 
 type Handler<K> = Box<dyn Fn(&Change<'_, K>) + Send + Sync>;
 
-/// All objects of a kind, or of some namespaces: as many as there are calls of [`Cache::follow`].
-pub struct Cache<K> {
-    objects: RwLock<BTreeMap<Key, Arc<K>>>,
+/// All objects of a kind, or of some namespaces: as many as there are calls of [`Cache::follow`]. In which form they are
+/// kept is up to `M`.
+pub struct Cache<K, M: Keeper<K> = Whole> {
+    keeper: M,
+    objects: RwLock<Store<M::Kept>>,
     handlers: RwLock<Vec<Handler<K>>>,
     followed: watch::Sender<Followed>,
 }
@@ -52,9 +40,10 @@ pub struct Cache<K> {
 /// arrived has not come anywhere.
 type Followed = BTreeMap<String, Option<u64>>;
 
-impl<K> Default for Cache<K> {
+impl<K, M: Keeper<K>> Default for Cache<K, M> {
     fn default() -> Self {
         Self {
+            keeper: M::default(),
             objects: RwLock::default(),
             handlers: RwLock::default(),
             followed: watch::Sender::new(Followed::default()),
@@ -62,16 +51,22 @@ impl<K> Default for Cache<K> {
     }
 }
 
-impl<K> Debug for Cache<K> {
+impl<K, M: Keeper<K>> Debug for Cache<K, M> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Cache").field("objects", &self.objects.read().len()).finish_non_exhaustive()
     }
 }
 
-impl<K: ResourceExt + Clone + DeserializeOwned + Debug + Send + Sync + 'static> Cache<K> {
+impl<K, M> Cache<K, M>
+where
+    K: ResourceExt + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+    M: Keeper<K>,
+{
     /// Calls `handler` with every object that appears, changes (before and after) or goes.
     pub fn on_change(&self, handler: impl Fn(&K) + Send + Sync + 'static) {
-        self.on_transition(move |change| [change.before, change.now].into_iter().flatten().for_each(&handler));
+        self.on_transition(move |change| {
+            [change.before().as_deref(), change.now].into_iter().flatten().for_each(&handler)
+        });
     }
 
     /// Calls `handler` with everything that happens.
@@ -81,23 +76,22 @@ impl<K: ResourceExt + Clone + DeserializeOwned + Debug + Send + Sync + 'static> 
 
     /// The object of this name.
     pub fn get(&self, key: &Key) -> Option<Arc<K>> {
-        self.objects.read().get(key).cloned()
+        self.objects.read().get(key).and_then(|kept| self.keeper.recall(kept))
     }
 
     /// Every object, sorted by namespace and name.
     pub fn all(&self) -> Vec<Arc<K>> {
-        self.objects.read().values().cloned().collect()
+        self.objects.read().values().filter_map(|kept| self.keeper.recall(kept)).collect()
+    }
+
+    /// The names of all objects, sorted.
+    pub fn keys(&self) -> Vec<Key> {
+        self.objects.read().keys()
     }
 
     /// Every object of a namespace, sorted by name.
     pub fn in_namespace(&self, namespace: &str) -> Vec<Arc<K>> {
-        let objects = self.objects.read();
-        let from = Key::new(namespace, "");
-        objects
-            .range(from..)
-            .take_while(|(key, _)| key.namespace == namespace)
-            .map(|(_, found)| found.clone())
-            .collect()
+        self.objects.read().in_namespace(namespace).filter_map(|kept| self.keeper.recall(kept)).collect()
     }
 
     /// Waits until the first complete list of every watch has arrived.
@@ -109,12 +103,8 @@ impl<K: ResourceExt + Clone + DeserializeOwned + Debug + Send + Sync + 'static> 
 
     /// Waits until what was written is here in at least this version, or has already gone again.
     pub async fn until_seen(&self, written: &impl ResourceExt) {
-        let key = Key::of(written);
         let wanted = version_of(written);
-        self.until(&key, |newest| {
-            newest >= wanted || self.get(&key).is_some_and(|seen| version_of(seen.as_ref()) >= wanted)
-        })
-        .await;
+        self.until(&Key::of(written), |newest| newest >= wanted).await;
     }
 
     /// Waits until the object is gone, replaced or on its way out.
@@ -148,64 +138,58 @@ impl<K: ResourceExt + Clone + DeserializeOwned + Debug + Send + Sync + 'static> 
     pub async fn follow(self: Arc<Self>, namespace: Option<String>, api: Api<K>, config: watcher::Config) {
         self.expect(namespace.as_deref());
         let scope = namespace.unwrap_or_default();
-        let what = api.resource_url().to_owned();
+        let mut trouble = Trouble::new(api.resource_url());
         let mut events = watcher::watcher(api, config).boxed();
-        let mut trouble = Trouble::default();
-        let mut listed: BTreeMap<Key, Arc<K>> = BTreeMap::new();
+        let (mut listed, mut newest) = (Store::default(), 0);
         while let Some(event) = events.next().await {
             // Before a list is asked for nothing is heard yet.
-            if !matches!(event, Ok(Event::Init) | Err(_)) && trouble.is_over() {
-                tracing::info!(%what, "followed again");
+            if !matches!(event, Ok(Event::Init) | Err(_)) {
+                trouble.ends();
             }
             match event {
-                Ok(Event::Init) => listed.clear(),
+                Ok(Event::Init) => (listed, newest) = (Store::default(), 0),
                 Ok(Event::InitApply(object)) => {
-                    listed.insert(Key::of(&object), Arc::new(object));
+                    newest = newest.max(version_of(&object));
+                    listed.insert(&Key::of(&object), self.keeper.keep(&Arc::new(object)));
                 }
-                Ok(Event::InitDone) => self.replace(&scope, &std::mem::take(&mut listed)),
+                Ok(Event::InitDone) => {
+                    self.replace(&scope, std::mem::take(&mut listed));
+                    self.count(&scope, newest);
+                }
                 Ok(Event::Apply(object)) => {
-                    let object = Arc::new(object);
-                    let before = self.objects.write().insert(Key::of(object.as_ref()), object.clone());
-                    self.tell(&Change { before: before.as_deref(), now: Some(&object), gone: false });
+                    let (key, object) = (Key::of(&object), Arc::new(object));
+                    let kept = self.keeper.keep(&object);
+                    let before = self.objects.write().insert(&key, kept);
+                    self.tell(&Change::new(&key, &|| self.recall(before.as_ref()), Some(&object)));
                     self.count(&scope, version_of(object.as_ref()));
                 }
                 Ok(Event::Delete(object)) => {
-                    let before = self.objects.write().remove(&Key::of(&object));
-                    self.tell(&Change { before: before.as_deref(), now: Some(&object), gone: true });
+                    let key = Key::of(&object);
+                    let before = self.objects.write().remove(&key);
+                    self.tell(&Change::new(&key, &|| self.recall(before.as_ref()), Some(&object)).gone());
                     self.count(&scope, version_of(&object));
                 }
-                Err(error) => {
-                    let (pause, is_to_be_told) = trouble.failed(Instant::now());
-                    if is_to_be_told {
-                        tracing::warn!(%what, %error, hint = trouble::hint(&error), "cannot be followed");
-                    } else {
-                        tracing::debug!(%what, %error, ?pause, "watch interrupted");
-                    }
-                    tokio::time::sleep(pause).await;
-                }
+                Err(error) => trouble.pause(&error).await,
             }
         }
     }
 
-    fn replace(&self, scope: &str, listed: &BTreeMap<Key, Arc<K>>) {
-        let newest = listed.values().map(|object| version_of(object.as_ref())).max().unwrap_or(0);
-        let before: BTreeMap<Key, Arc<K>> = {
-            let mut objects = self.objects.write();
-            let all = std::mem::replace(&mut *objects, listed.clone());
-            let (before, others) = all.into_iter().partition(|(key, _)| scope.is_empty() || key.namespace == scope);
-            objects.extend::<BTreeMap<_, _>>(others);
-            before
-        };
-        for (key, object) in &before {
-            if !listed.contains_key(key) {
-                self.tell(&Change { before: Some(object), now: None, gone: true });
+    fn replace(&self, scope: &str, listed: Store<M::Kept>) {
+        let keys = listed.keys();
+        let before = self.objects.write().replace(scope, listed);
+        for key in before.keys() {
+            if self.objects.read().get(&key).is_none() {
+                self.tell(&Change::new(&key, &|| self.recall(before.get(&key)), None).gone());
             }
         }
-        for (key, object) in listed {
-            let before = before.get(key).map(AsRef::as_ref);
-            self.tell(&Change { before, now: Some(object), gone: false });
+        for key in keys {
+            let now = self.get(&key);
+            self.tell(&Change::new(&key, &|| self.recall(before.get(&key)), now.as_deref()));
         }
-        self.count(scope, newest);
+    }
+
+    fn recall(&self, kept: Option<&M::Kept>) -> Option<Arc<K>> {
+        kept.and_then(|kept| self.keeper.recall(kept))
     }
 
     fn tell(&self, change: &Change<'_, K>) {

@@ -16,8 +16,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const BETWEEN_TELLINGS: Duration = Duration::from_mins(5);
 
 /// What is known about the trouble of one watch.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Trouble {
+    /// What is watched, as a path.
+    place: String,
     failures: u32,
     began: Option<Instant>,
     last: Option<Instant>,
@@ -26,8 +28,33 @@ pub(crate) struct Trouble {
 }
 
 impl Trouble {
-    /// Something went wrong. Says how long to wait, and whether it is time to tell.
-    pub(crate) fn failed(&mut self, now: Instant) -> (Duration, bool) {
+    pub(crate) fn new(place: &str) -> Self {
+        Self { place: place.to_owned(), failures: 0, began: None, last: None, told: None, is_told: false }
+    }
+
+    /// Something went wrong: waits until it is to be tried again.
+    ///
+    /// The pauses of kube's own watcher do not grow when a list is refused: it counts the attempt as a success.
+    pub(crate) async fn pause(&mut self, error: &watcher::Error) {
+        let (pause, is_to_be_told) = self.failed(Instant::now());
+        let place = &self.place;
+        if is_to_be_told {
+            tracing::warn!(place, %error, hint = hint(error), "cannot be followed");
+        } else {
+            tracing::debug!(place, %error, ?pause, "watch interrupted");
+        }
+        tokio::time::sleep(pause).await;
+    }
+
+    /// Something was heard from the server, which is news to those who were told of the trouble.
+    pub(crate) fn ends(&mut self) {
+        if std::mem::take(&mut self.is_told) {
+            tracing::info!(place = self.place, "followed again");
+        }
+    }
+
+    /// How long to wait, and whether it is time to tell.
+    fn failed(&mut self, now: Instant) -> (Duration, bool) {
         if self.last.is_none_or(|last| now.saturating_duration_since(last) > GOOD_TIME) {
             self.failures = 0;
             self.began = Some(now);
@@ -43,15 +70,10 @@ impl Trouble {
         }
         (delay_after(self.failures).min(LONGEST_PAUSE), is_to_be_told)
     }
-
-    /// Something was heard from the server. Says whether that is news to those who were told of the trouble.
-    pub(crate) fn is_over(&mut self) -> bool {
-        std::mem::take(&mut self.is_told)
-    }
 }
 
 /// What to do about it, where that is known.
-pub(crate) fn hint(error: &watcher::Error) -> &'static str {
+fn hint(error: &watcher::Error) -> &'static str {
     match code(error) {
         Some(401) => "the server does not know who asks: check the token or the certificate of the kubeconfig",
         Some(403) => "give whoever asks the right to list and watch these objects",
@@ -78,7 +100,7 @@ mod tests {
 
     #[test]
     fn pauses_grow_and_are_short_again_after_a_good_time() {
-        let mut trouble = Trouble::default();
+        let mut trouble = Trouble::new("/api/v1/pods");
         let mut now = Instant::now();
         let mut asked = 0;
         let end = now + Duration::from_mins(10);
@@ -87,7 +109,7 @@ mod tests {
             let (pause, _) = trouble.failed(now);
             assert!(pause <= LONGEST_PAUSE);
             // A list in between works, the watch does not.
-            trouble.is_over();
+            trouble.ends();
             now += pause;
         }
         assert!(asked < 75, "{asked} requests in ten minutes");
@@ -97,15 +119,16 @@ mod tests {
 
     #[test]
     fn what_lasts_is_told_now_and_then_and_so_is_its_end() {
-        let mut trouble = Trouble::default();
+        let mut trouble = Trouble::new("/api/v1/pods");
         let begun = Instant::now();
         let mut told = |second: u64| trouble.failed(begun + Duration::from_secs(second)).1;
         assert_eq!(
             [0, 1, 2, 3, 60, 119, 200, 301, 303].map(&mut told),
             [false, false, true, false, false, false, false, false, true]
         );
-        assert!(trouble.is_over());
-        assert!(!trouble.is_over(), "once");
+        assert!(trouble.is_told);
+        trouble.ends();
+        assert!(!trouble.is_told);
         assert!(!trouble.failed(begun + Duration::from_secs(305)).1, "not again so soon");
     }
 

@@ -177,7 +177,8 @@ async fn until_known(cluster: &Cluster) {
 /// Waits until the operator knows what others have added.
 async fn until_disturbed(cluster: &Cluster, name: &str) {
     for _ in 0..3_000 {
-        let live = cluster.child::<Deployment>(&Key::new("ns", name)).and_then(|child| child.body());
+        let child = cluster.child::<Deployment>(&Key::new("ns", name));
+        let live = child.as_ref().and_then(|child| child.body());
         if live.is_some_and(|live| live["metadata"]["labels"]["foreign"] == "yes") {
             return;
         }

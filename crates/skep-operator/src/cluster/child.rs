@@ -6,28 +6,26 @@ use std::marker::PhantomData;
 
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
-use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Value, json};
 use skep_api::kind::GROUP;
 use skep_api::names::{field_managers, labels};
 
 use super::kind::named_as;
-use super::packed::Packed;
 
 /// An object of a built-in kind `K`.
 pub struct Child<K> {
     /// Name, identity, owners, and of an object that is not ours the labels by which a workload is found.
     metadata: ObjectMeta,
-    /// The whole object as JSON, without what other field managers noted down. Absent when nobody of ours owns it.
-    /// Compressed: it is by far the largest part of what is remembered, and mostly the same words.
-    body: Option<Packed>,
+    /// The whole object, without what other field managers noted down; of an object that is not ours, `metadata` alone.
+    document: Value,
     kind: PhantomData<fn() -> K>,
 }
 
 impl<K> Child<K> {
     /// The object as JSON, if it is one of ours.
-    pub fn body(&self) -> Option<Value> {
-        self.body.as_ref()?.document()
+    pub fn body(&self) -> Option<&Value> {
+        self.controller().is_some_and(is_ours).then_some(&self.document)
     }
 
     /// The controller that owns the object.
@@ -46,12 +44,11 @@ pub fn is_ours(owner: &OwnerReference) -> bool {
     owner.api_version.split('/').next() == Some(GROUP)
 }
 
-impl<'de, K> Deserialize<'de> for Child<K> {
+impl<'de, K: kube::Resource<DynamicType = ()>> Deserialize<'de> for Child<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut object = Value::deserialize(deserializer)?;
-        let members = object.get_mut("metadata").map(Value::take).unwrap_or_default();
+        let mut document = Value::deserialize(deserializer)?;
         let Known { name, namespace, uid, resource_version, deletion_timestamp, owner_references, labels } =
-            Known::deserialize(&members).map_err(serde::de::Error::custom)?;
+            Known::deserialize(&document["metadata"]).map_err(serde::de::Error::custom)?;
         let mut metadata = ObjectMeta {
             name,
             namespace,
@@ -61,10 +58,22 @@ impl<'de, K> Deserialize<'de> for Child<K> {
             owner_references,
             ..ObjectMeta::default()
         };
-        let ours = controller(&metadata).is_some_and(is_ours);
-        metadata.labels = labels.filter(|found| !ours && found.contains_key(labels::TOOLHIVE));
-        let body = if ours { packed(object, members) } else { None };
-        Ok(Self { metadata, body, kind: PhantomData })
+        if controller(&metadata).is_some_and(is_ours) {
+            forget_others(&mut document["metadata"]);
+            // Items of a list do not say what they are.
+            document["apiVersion"] = json!(K::api_version(&()));
+            document["kind"] = json!(K::kind(&()));
+        } else {
+            metadata.labels = labels.filter(|found| found.contains_key(labels::TOOLHIVE));
+            document = json!({"metadata": metadata});
+        }
+        Ok(Self { metadata, document, kind: PhantomData })
+    }
+}
+
+impl<K> Serialize for Child<K> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.document.serialize(serializer)
     }
 }
 
@@ -82,23 +91,21 @@ struct Known {
 }
 
 /// Forgets what other field managers have noted down.
-fn packed(mut object: Value, mut metadata: Value) -> Option<Packed> {
+fn forget_others(metadata: &mut Value) {
     if let Some(entries) = metadata.get_mut("managedFields").and_then(Value::as_array_mut) {
         entries.retain(|entry| entry["manager"] == field_managers::OPERATOR && entry["operation"] == "Apply");
     }
-    object["metadata"] = metadata;
-    Packed::new(&object)
 }
 
 impl<K> Clone for Child<K> {
     fn clone(&self) -> Self {
-        Self { metadata: self.metadata.clone(), body: self.body.clone(), kind: PhantomData }
+        Self { metadata: self.metadata.clone(), document: self.document.clone(), kind: PhantomData }
     }
 }
 
 impl<K> fmt::Debug for Child<K> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A body can be a ConfigMap's, and long.
+        // A document can be a ConfigMap's, and long.
         formatter.debug_struct("Child").field("metadata", &self.metadata).finish_non_exhaustive()
     }
 }
@@ -110,7 +117,6 @@ impl<K: kube::Resource<DynamicType = (), Scope = NamespaceResourceScope>> kube::
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::core::v1::ConfigMap;
-    use serde_json::json;
 
     use super::*;
 
@@ -123,11 +129,17 @@ mod tests {
                 "ownerReferences": [{"apiVersion": owner, "kind": "K", "name": "o", "uid": "u", "controller": true}]},
                 "data": {"key": "value"}})
         };
-        let foreign: Child<ConfigMap> = serde_json::from_value(object("apps/v1")).unwrap();
+        let read = |owner: &str| serde_json::from_value::<Child<ConfigMap>>(object(owner)).unwrap();
+        let foreign = read("apps/v1");
         assert_eq!((foreign.body(), foreign.metadata.labels.as_ref()), (None, None));
-        let ours: Child<ConfigMap> = serde_json::from_value(object("toolhive.stacklok.dev/v1beta1")).unwrap();
+        assert!(foreign.document.get("data").is_none(), "{}", foreign.document);
+        let ours = read("toolhive.stacklok.dev/v1beta1");
         let body = ours.body().unwrap();
-        assert_eq!(body["data"], json!({"key": "value"}));
+        assert_eq!((&body["data"], &body["kind"]), (&json!({"key": "value"}), &json!("ConfigMap")));
         assert_eq!(body["metadata"]["managedFields"].as_array().unwrap().len(), 1);
+        for child in [foreign, ours] {
+            let again: Child<ConfigMap> = serde_json::from_value(serde_json::to_value(&child).unwrap()).unwrap();
+            assert_eq!((&again.document, &again.metadata), (&child.document, &child.metadata));
+        }
     }
 }

@@ -31,6 +31,7 @@ use skep_control::{Cache, Key, Queue};
 use crate::id::ObjectId;
 
 pub use child::{Child, controller, is_ours};
+pub use packed::{Packed, Packer};
 pub use pod::{PodClass, PodSeen};
 pub use references::References;
 pub use seen::{Seen, Unreadable};
@@ -40,7 +41,7 @@ pub use written::Written;
 /// A kind of ours that is watched.
 pub trait OwnKind: Kind {
     /// The objects of this kind, as they were a moment ago.
-    fn cache(cluster: &Cluster) -> &Arc<Cache<Seen<Self>>>;
+    fn cache(cluster: &Cluster) -> &Arc<Cache<Seen<Self>, Packer>>;
 }
 
 /// A built-in kind that children are of.
@@ -54,7 +55,7 @@ pub trait ChildKind:
     + 'static
 {
     /// The objects of this kind, as they were a moment ago.
-    fn cache(cluster: &Cluster) -> &Arc<Cache<Child<Self>>>;
+    fn cache(cluster: &Cluster) -> &Arc<Cache<Child<Self>, Packer>>;
 }
 
 macro_rules! cluster {
@@ -70,9 +71,9 @@ macro_rules! cluster {
             /// Where each controller of ours finds what it has to look at.
             queues: BTreeMap<&'static str, Arc<Queue<Key>>>,
             pods: Arc<Cache<PodSeen>>,
-            $($own: Arc<Cache<Seen<$own_kind>>>,)+
-            $($child: Arc<Cache<Child<$child_kind>>>,)+
-            $($rare: Arc<Cache<Child<$rare_kind>>>,)+
+            $($own: Arc<Cache<Seen<$own_kind>, Packer>>,)+
+            $($child: Arc<Cache<Child<$child_kind>, Packer>>,)+
+            $($rare: Arc<Cache<Child<$rare_kind>, Packer>>,)+
         }
 
         impl Cluster {
@@ -102,8 +103,8 @@ macro_rules! cluster {
 
             /// Has every controller look at all objects of its kind again.
             pub fn wake_all(&self) {
-                $(for object in self.$own.all() {
-                    self.wake(ObjectId::of::<$own_kind>(Key::of(object.as_ref())));
+                $(for key in self.$own.keys() {
+                    self.wake(ObjectId::of::<$own_kind>(key));
                 })+
             }
 
@@ -116,19 +117,19 @@ macro_rules! cluster {
         }
 
         $(impl OwnKind for $own_kind {
-            fn cache(cluster: &Cluster) -> &Arc<Cache<Seen<Self>>> {
+            fn cache(cluster: &Cluster) -> &Arc<Cache<Seen<Self>, Packer>> {
                 &cluster.$own
             }
         })+
 
         $(impl ChildKind for $child_kind {
-            fn cache(cluster: &Cluster) -> &Arc<Cache<Child<Self>>> {
+            fn cache(cluster: &Cluster) -> &Arc<Cache<Child<Self>, Packer>> {
                 &cluster.$child
             }
         })+
 
         $(impl ChildKind for $rare_kind {
-            fn cache(cluster: &Cluster) -> &Arc<Cache<Child<Self>>> {
+            fn cache(cluster: &Cluster) -> &Arc<Cache<Child<Self>, Packer>> {
                 &cluster.$rare
             }
         })+

@@ -1,99 +1,197 @@
-//! JSON that is kept for long and looked at now and then: compressed, and in no more memory than that needs.
+//! Objects that are kept for long and looked at now and then, in as little memory as that takes.
 //!
-//! A compressor is many times larger than what it makes. Each thread has one and keeps it: small things that stay, made
-//! between large ones that come and go, would hold on to the memory of both.
+//! What is written for one workload is written for the next, with another name in it. So a few objects of a kind are
+//! kept word for word, and of the others only what those do not say. Everything about an object is in one piece: many
+//! small ones would need more room for being many than for what they are.
 
 use std::cell::RefCell;
 use std::fmt;
+use std::sync::{Arc, LazyLock};
 
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
-use serde_json::Value;
+use parking_lot::{Mutex, RwLock};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use skep_control::Keeper;
 
 /// How much room is made at a time where more is needed than was thought.
 const STEP: usize = 4 * 1024;
+/// An object that takes more than this is not like any before it: those that come after may be like it.
+const STRANGE: usize = 512;
+/// How much is kept word for word. The compressor sees 32 KiB, of which the object itself needs a part.
+const MOST_WORDS: usize = 24 * 1024;
 
-/// What a thread compresses and decompresses with, and where it writes meanwhile.
-struct Tools {
+/// The compressor of all kinds, and where it writes meanwhile: it is a thousand times larger than what it makes.
+static COMPRESSOR: LazyLock<Mutex<Compressor>> = LazyLock::new(|| {
+    Mutex::new(Compressor {
+        compress: Compress::new(Compression::default(), false),
+        plain: Vec::new(),
+        packed: Vec::new(),
+    })
+});
+
+struct Compressor {
     compress: Compress,
-    decompress: Decompress,
     plain: Vec<u8>,
     packed: Vec<u8>,
 }
 
-thread_local! {
-    static TOOLS: RefCell<Tools> = RefCell::new(Tools {
-        compress: Compress::new(Compression::fast(), false),
-        decompress: Decompress::new(false),
-        plain: Vec::new(),
-        packed: Vec::new(),
-    });
+struct Decompressor {
+    decompress: Decompress,
+    plain: Vec<u8>,
 }
 
-/// A JSON document, compressed.
-#[derive(Clone)]
-pub(super) struct Packed(Box<[u8]>);
+thread_local! {
+    static DECOMPRESSOR: RefCell<Decompressor> =
+        RefCell::new(Decompressor { decompress: Decompress::new(false), plain: Vec::new() });
+}
 
-impl Packed {
-    pub(super) fn new(document: &Value) -> Option<Self> {
-        TOOLS.with_borrow_mut(|tools| {
-            tools.plain.clear();
-            serde_json::to_writer(&mut tools.plain, document).ok()?;
-            tools.compress.reset();
-            tools.packed.clear();
-            let mut status = Status::Ok;
-            while status != Status::StreamEnd {
-                tools.packed.reserve(STEP);
-                let read = usize::try_from(tools.compress.total_in()).ok()?;
-                let rest = tools.plain.get(read..)?;
-                status = tools.compress.compress_vec(rest, &mut tools.packed, FlushCompress::Finish).ok()?;
-            }
-            Some(Self(tools.packed.as_slice().into()))
-        })
+/// Packs the objects of one kind.
+#[derive(Debug, Default)]
+pub struct Packer {
+    /// Objects word for word, one after the other. It only grows, so that what was packed with the beginning of it can be
+    /// unpacked with that.
+    words: RwLock<Vec<u8>>,
+}
+
+/// An object as JSON, compressed.
+pub struct Packed {
+    bytes: Box<[u8]>,
+    /// How many words there were.
+    words: u16,
+}
+
+impl<T: Serialize + DeserializeOwned> Keeper<T> for Packer {
+    type Kept = Packed;
+
+    fn keep(&self, object: &Arc<T>) -> Packed {
+        let mut compressor = COMPRESSOR.lock();
+        compressor.plain.clear();
+        let packed = serde_json::to_writer(&mut compressor.plain, object.as_ref()).ok();
+        // There is no JSON that an object of Kubernetes could not be written in.
+        packed.and_then(|()| self.pack(&mut compressor)).unwrap_or(Packed { bytes: Box::default(), words: 0 })
     }
 
-    pub(super) fn document(&self) -> Option<Value> {
-        TOOLS.with_borrow_mut(|tools| {
-            tools.decompress.reset(false);
-            tools.plain.clear();
-            let mut status = Status::Ok;
-            while status != Status::StreamEnd {
-                tools.plain.reserve(STEP);
-                let before = (tools.decompress.total_in(), tools.decompress.total_out());
-                let rest = self.0.get(usize::try_from(before.0).ok()?..)?;
-                status = tools.decompress.decompress_vec(rest, &mut tools.plain, FlushDecompress::None).ok()?;
-                if before == (tools.decompress.total_in(), tools.decompress.total_out()) && status != Status::StreamEnd
-                {
-                    return None;
-                }
-            }
-            serde_json::from_slice(&tools.plain).ok()
+    fn recall(&self, kept: &Packed) -> Option<Arc<T>> {
+        DECOMPRESSOR.with_borrow_mut(|decompressor| {
+            self.unpack(kept, decompressor)?;
+            serde_json::from_slice(&decompressor.plain).ok()
         })
+    }
+}
+
+impl Packer {
+    /// Compresses what is in `plain`, and learns from it. Nobody else can meanwhile: there is one compressor.
+    fn pack(&self, compressor: &mut Compressor) -> Option<Packed> {
+        let words = {
+            let words = self.words.read();
+            compressor.run(&words)?;
+            words.len()
+        };
+        if compressor.packed.len() > STRANGE && words + compressor.plain.len() <= MOST_WORDS {
+            self.words.write().extend_from_slice(&compressor.plain);
+        }
+        Some(Packed { bytes: compressor.packed.as_slice().into(), words: u16::try_from(words).ok()? })
+    }
+
+    /// Leaves in `plain` what was packed.
+    fn unpack(&self, packed: &Packed, decompressor: &mut Decompressor) -> Option<()> {
+        decompressor.run(self.words.read().get(..usize::from(packed.words))?, &packed.bytes)
+    }
+}
+
+impl Compressor {
+    fn run(&mut self, words: &[u8]) -> Option<()> {
+        self.compress.reset();
+        self.packed.clear();
+        if !words.is_empty() {
+            self.compress.set_dictionary(words).ok()?;
+        }
+        let mut status = Status::Ok;
+        while status != Status::StreamEnd {
+            self.packed.reserve(STEP);
+            let rest = self.plain.get(usize::try_from(self.compress.total_in()).ok()?..)?;
+            status = self.compress.compress_vec(rest, &mut self.packed, FlushCompress::Finish).ok()?;
+        }
+        Some(())
+    }
+}
+
+impl Decompressor {
+    fn run(&mut self, words: &[u8], packed: &[u8]) -> Option<()> {
+        self.decompress.reset(false);
+        self.plain.clear();
+        if !words.is_empty() {
+            self.decompress.set_dictionary(words).ok()?;
+        }
+        let mut status = Status::Ok;
+        while status != Status::StreamEnd {
+            self.plain.reserve(STEP);
+            let before = (self.decompress.total_in(), self.decompress.total_out());
+            let rest = packed.get(usize::try_from(before.0).ok()?..)?;
+            status = self.decompress.decompress_vec(rest, &mut self.plain, FlushDecompress::None).ok()?;
+            if before == (self.decompress.total_in(), self.decompress.total_out()) && status != Status::StreamEnd {
+                return None;
+            }
+        }
+        Some(())
     }
 }
 
 impl fmt::Debug for Packed {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         // It can be a ConfigMap's, and long.
-        write!(formatter, "{} bytes", self.0.len())
+        write!(formatter, "{} bytes", self.bytes.len())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
+    fn recall(packer: &Packer, packed: &Packed) -> Option<Value> {
+        Keeper::<Value>::recall(packer, packed).map(|found| found.as_ref().clone())
+    }
+
+    /// Words that do not repeat are hard to compress.
+    fn text(seed: u64, count: u64) -> String {
+        (0..count).map(|number| format!("{:x}", (seed + number).wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect()
+    }
+
     #[test]
-    fn documents_of_every_size_come_back() {
-        for count in [0, 1, 100, 20_000] {
-            // Numbers that do not repeat are hard to compress.
-            let numbers: Vec<u64> = (0..count).map(|number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
-            let document = json!({"numbers": numbers, "text": "a".repeat(usize::try_from(count).unwrap())});
-            let packed = Packed::new(&document).unwrap();
-            assert_eq!(packed.document(), Some(document), "{count}");
+    fn objects_of_every_size_come_back() {
+        let packer = Packer::default();
+        let objects: Vec<Value> = [0, 1, 100, 20_000, 3, 90]
+            .into_iter()
+            .map(|count| json!({"text": text(count, count), "letters": "a".repeat(usize::try_from(count).unwrap())}))
+            .collect();
+        let packed: Vec<Packed> = objects.iter().map(|object| packer.keep(&Arc::new(object.clone()))).collect();
+        for (packed, object) in packed.iter().zip(&objects).rev().chain(packed.iter().zip(&objects)) {
+            assert_eq!(recall(&packer, packed).as_ref(), Some(object), "{packed:?}");
         }
-        assert_eq!(Packed([].into()).document(), None);
-        assert_eq!(Packed([0xff; 9].into()).document(), None);
+        assert_eq!(recall(&packer, &Packed { bytes: Box::default(), words: 0 }), None);
+        assert_eq!(recall(&packer, &Packed { bytes: [0xff; 9].into(), words: 0 }), None);
+        assert_eq!(recall(&packer, &Packed { bytes: [0xff; 9].into(), words: u16::MAX }), None);
+    }
+
+    #[test]
+    fn what_was_said_before_takes_no_room_again() {
+        let packer = Packer::default();
+        let object = |name: u64, seed: u64| Arc::new(json!({"name": text(name, 1), "spec": text(seed, 100)}));
+        let sizes = |seed: u64| {
+            let size = |name: u64| packer.keep(&object(name, seed)).bytes.len();
+            (size(1), size(2))
+        };
+        for seed in [1_000, 2_000, 3_000] {
+            let (first, second) = sizes(seed);
+            assert!(first > STRANGE && second < 100, "{seed}: {first} {second}");
+        }
+        for seed in 4..100 {
+            sizes(seed * 1_000);
+        }
+        assert!(packer.words.read().len() <= MOST_WORDS, "there is an end to it");
+        assert!(sizes(1_000).1 < 100, "what was learned first is not forgotten");
     }
 }

@@ -1,7 +1,7 @@
 //! Custom resources as they come from the API server, those that cannot be read included.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 use skep_api::kind::Kind;
 use skep_api::names::annotations;
@@ -20,17 +20,21 @@ pub enum Seen<K> {
 #[derive(Clone, Debug)]
 pub struct Unreadable {
     pub metadata: ObjectMeta,
-    /// The status as it is, so that a condition can be added to it.
-    pub status: Value,
     /// What is wrong, with the path of the member where that is known.
     pub cause: String,
+    object: Value,
 }
 
 impl Unreadable {
+    /// The status as it is, so that a condition can be added to it.
+    pub fn status(&self) -> &Value {
+        &self.object["status"]
+    }
+
     /// The object with the spec of one that has none; without its status, if that cannot be read either.
     pub fn without_spec<K: Kind>(&self) -> Result<K, serde_json::Error> {
         let read = |object: Value| serde_json::from_value::<K>(object);
-        read(json!({"metadata": self.metadata, "status": self.status}))
+        read(json!({"metadata": self.metadata, "status": self.status()}))
             .or_else(|_| read(json!({"metadata": self.metadata})))
     }
 }
@@ -42,11 +46,19 @@ impl<'de, K: Kind> Deserialize<'de> for Seen<K> {
         match read(&object) {
             Ok(object) => Ok(Self::Read(object)),
             Err(cause) => {
-                let mut take = |name: &str| object.get_mut(name).map(Value::take).unwrap_or_default();
-                let (metadata, status) = (take("metadata"), take("status"));
-                let metadata = serde_json::from_value(metadata).map_err(serde::de::Error::custom)?;
-                Ok(Self::Unreadable(Box::new(Unreadable { metadata, status, cause })))
+                let metadata = ObjectMeta::deserialize(&object["metadata"]).map_err(serde::de::Error::custom)?;
+                Ok(Self::Unreadable(Box::new(Unreadable { metadata, cause, object })))
             }
+        }
+    }
+}
+
+/// What cannot be read is written as it came, so that it is no more readable afterwards.
+impl<K: Kind> Serialize for Seen<K> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Read(object) => object.serialize(serializer),
+            Self::Unreadable(unreadable) => unreadable.object.serialize(serializer),
         }
     }
 }
@@ -109,10 +121,14 @@ mod tests {
         };
         assert_eq!(good.spec.image, "i");
         assert_eq!(good.metadata.managed_fields, None);
-        assert_eq!((bad.metadata.name.as_deref(), &bad.status["phase"]), (Some("bad"), &json!("Ready")));
+        assert_eq!((bad.metadata.name.as_deref(), &bad.status()["phase"]), (Some("bad"), &json!("Ready")));
         assert!(new.cause.contains("carrier-pigeon"), "{}", new.cause);
         assert_eq!(list.items[2].name_any(), "new");
         assert_eq!((odd.spec.image.as_str(), odd.status.is_none()), ("i", true));
+        for seen in &list.items {
+            let again: Seen<MCPServer> = serde_json::from_value(serde_json::to_value(seen).unwrap()).unwrap();
+            assert_eq!(format!("{again:?}"), format!("{seen:?}"));
+        }
         let bare: MCPServer = bad.without_spec().unwrap();
         assert_eq!((bare.name_any().as_str(), bare.spec.image.as_str(), bare.status.is_some()), ("bad", "", true));
     }

@@ -8,7 +8,7 @@ use kube::{Api, Resource as _, ResourceExt};
 use skep_api::kind::Kind;
 use skep_api::kinds::{MCPRemoteProxy, MCPServer, VirtualMCPServer};
 use skep_api::names::labels;
-use skep_control::{Cache, Change, Key};
+use skep_control::{Cache, Keeper};
 use tokio::task::JoinSet;
 
 use super::{ChildKind, Cluster, OwnKind, Refers, child};
@@ -35,7 +35,7 @@ impl<'a> Watches<'a> {
         let wake = Arc::downgrade(cluster);
         cache.on_transition(move |change| {
             let Some(cluster) = wake.upgrade() else { return };
-            let Some(id) = id_of::<K, _>(change) else { return };
+            let id = ObjectId::of::<K>(change.key.clone());
             let targets = match change.after() {
                 Some(super::Seen::Read(object)) => Some(object.targets()),
                 // What an unreadable object names is unknown; what it named before is still protected.
@@ -96,8 +96,9 @@ impl<'a> Watches<'a> {
         self.follow(cluster, &cluster.pods, &config);
     }
 
-    fn follow<K>(&mut self, cluster: &Cluster, cache: &Arc<Cache<K>>, config: &watcher::Config)
+    fn follow<K, M>(&mut self, cluster: &Cluster, cache: &Arc<Cache<K, M>>, config: &watcher::Config)
     where
+        M: Keeper<K, Kept: Send + Sync>,
         K: kube::Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
             + Clone
             + serde::de::DeserializeOwned
@@ -116,10 +117,6 @@ impl<'a> Watches<'a> {
             self.tasks.spawn(cache.clone().follow(Some(namespace.clone()), api, config.clone()));
         }
     }
-}
-
-fn id_of<K: Kind, T: ResourceExt>(change: &Change<'_, T>) -> Option<ObjectId> {
-    change.now.or(change.before).map(|object| ObjectId::of::<K>(Key::of(object)))
 }
 
 /// Wakes everyone who names an object, directly or through another one: the workloads of a CA bundle's config.

@@ -6,7 +6,7 @@ use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Resource as _, ResourceExt as _};
-use serde_json::json;
+use serde_json::{Value, json};
 use skep_api::kinds::MCPServer;
 use skep_api::names::{field_managers, mcp_server};
 use skep_control::{Key, Next};
@@ -29,14 +29,18 @@ pub async fn heal(cluster: &Cluster, server: &MCPServer) -> Result<Next, Failure
         return adopt(cluster, server, &found).await.map(|()| Next::Rest);
     }
     let key = Key::new(namespace.as_str(), mcp_server::deployment(&name));
-    let deployment = cluster.child::<Deployment>(&key).and_then(|found| found.body()).unwrap_or_default();
-    let is_up = deployment["status"]["availableReplicas"].as_i64().unwrap_or_default() > 0;
-    let is_recent =
-        restart::last_stamp(&deployment).is_some_and(|at| Timestamp::now().duration_since(at) < BOUNCE_PERIOD);
-    if is_up && !is_recent {
+    let deployment = cluster.child::<Deployment>(&key);
+    if deployment.as_ref().and_then(|found| found.body()).is_some_and(lacks_backend) {
         restart::stamp(cluster, &namespace, &name).await?;
     }
     Ok(Next::After(RECHECK))
+}
+
+/// Whether a proxy that runs should have written its StatefulSet, and was not restarted for that a moment ago.
+fn lacks_backend(deployment: &Value) -> bool {
+    let is_up = deployment["status"]["availableReplicas"].as_i64().unwrap_or_default() > 0;
+    let last = restart::last_stamp(deployment);
+    is_up && last.is_none_or(|at| Timestamp::now().duration_since(at) >= BOUNCE_PERIOD)
 }
 
 async fn adopt(cluster: &Cluster, server: &MCPServer, found: &Child<StatefulSet>) -> Result<(), Failure> {

@@ -67,14 +67,15 @@ impl MCPServerController {
     fn observe(&self, server: &MCPServer) -> Observed {
         let (namespace, name) = (server.namespace().unwrap_or_default(), server.name_any());
         let deployment = Key::new(namespace.as_str(), mcp_server::deployment(&name));
-        let live = self.cluster.child::<Deployment>(&deployment).and_then(|found| found.body());
+        let deployment = self.cluster.child::<Deployment>(&deployment);
+        let live = deployment.as_ref().and_then(|found| found.body());
         let pods = self.cluster.pods(&namespace, &labels::mcp_server(&name));
         let backend = Key::new(namespace.as_str(), mcp_server::stateful_set(&name));
         Observed {
-            replicas: live.as_ref().and_then(|live| live["spec"]["replicas"].as_i64()),
+            replicas: live.and_then(|live| live["spec"]["replicas"].as_i64()),
             pods: pods.iter().map(|pod| pod.class.clone()).collect(),
             has_backend: self.cluster.child::<StatefulSet>(&backend).is_some(),
-            is_replaced: live.is_some_and(|live| is_replaced(&live)),
+            is_replaced: live.is_some_and(is_replaced),
         }
     }
 

@@ -149,8 +149,8 @@ impl Verifier {
     fn address(&self, server: &MCPServer) -> Option<SocketAddr> {
         let common = server.common();
         let key = Key::new(common.namespace, mcp_server::proxy_service(common.name));
-        let service = self.cluster.child::<Service>(&key)?.body()?;
-        let address: IpAddr = service["spec"]["clusterIP"].as_str()?.parse().ok()?;
+        let service = self.cluster.child::<Service>(&key)?;
+        let address: IpAddr = service.body()?["spec"]["clusterIP"].as_str()?.parse().ok()?;
         Some(SocketAddr::new(address, u16::try_from(common.proxy_port).ok()?))
     }
 }

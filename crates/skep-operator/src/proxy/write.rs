@@ -161,5 +161,5 @@ fn hold_back(cluster: &Cluster, inputs: &Inputs<'_>, deployment: &mut Deployment
 /// An object as it is on the server, if it is ours.
 fn live<K: ChildKind + DeserializeOwned>(cluster: &Cluster, inputs: &Inputs<'_>, object: &K) -> Option<K> {
     let key = Key::new(inputs.common.namespace, object.name_any());
-    K::cache(cluster).get(&key).and_then(|found| found.body()).and_then(|body| serde_json::from_value(body).ok())
+    cluster.child::<K>(&key).and_then(|found| K::deserialize(found.body()?).ok())
 }

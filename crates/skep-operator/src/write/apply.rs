@@ -9,7 +9,7 @@ use skep_api::names::field_managers;
 use skep_control::Key;
 
 use super::fields::{carries, has_gone};
-use crate::cluster::{Child, ChildKind, Cluster, Written};
+use crate::cluster::{ChildKind, Cluster, Written};
 use crate::failure::Failure;
 
 /// What became of a child.
@@ -65,7 +65,7 @@ pub async fn apply<O: Kind, K: ChildKind>(cluster: &Cluster, owner: &O, desired:
             Some(controller) if controller.uid == owner.uid().unwrap_or_default() => {
                 // Another object of this name, which somebody may have made meanwhile, is not meant.
                 document["metadata"]["uid"] = json!(live.uid());
-                if is_up_to_date(&live, &document) {
+                if live.body().is_some_and(|body| is_up_to_date(body, &document)) {
                     return Ok(Applied::Unchanged);
                 }
             }
@@ -112,13 +112,8 @@ fn document<O: Kind, K: ChildKind>(owner: &O, desired: &K) -> Result<Value, Fail
     Ok(document)
 }
 
-fn is_up_to_date<K>(live: &Child<K>, document: &Value) -> bool {
-    let Some(mut body) = live.body() else { return false };
-    // Items of a list do not say what they are; `K` does.
-    for name in ["apiVersion", "kind"] {
-        body[name] = document[name].clone();
-    }
+fn is_up_to_date(live: &Value, document: &Value) -> bool {
     // Only our own entry is kept, see `Child`.
-    let owned = &body["metadata"]["managedFields"][0]["fieldsV1"];
-    owned.is_object() && carries(&body, document, Some(owned)) && !has_gone(owned, document)
+    let owned = &live["metadata"]["managedFields"][0]["fieldsV1"];
+    owned.is_object() && carries(live, document, Some(owned)) && !has_gone(owned, document)
 }

@@ -13,7 +13,7 @@ use skep_api::names::field_managers;
 use skep_control::Cache;
 
 use super::diff::{merge_patch, replaces_a_list};
-use crate::cluster::{Seen, Unreadable, Written};
+use crate::cluster::{Packer, Seen, Unreadable, Written};
 use crate::failure::Failure;
 use crate::time::now;
 
@@ -21,19 +21,19 @@ use crate::time::now;
 ///
 /// Only [`crate::controller::run`] makes one, and it hands it to the controller of `K` alone: a controller that wants to
 /// write the status of another kind's objects has nothing to write it with.
-pub struct Writer<K> {
+pub struct Writer<K: Kind> {
     client: Client,
-    cache: Arc<Cache<Seen<K>>>,
+    cache: Arc<Cache<Seen<K>, Packer>>,
 }
 
-impl<K> fmt::Debug for Writer<K> {
+impl<K: Kind> fmt::Debug for Writer<K> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Writer").finish_non_exhaustive()
     }
 }
 
 impl<K: Kind> Writer<K> {
-    pub(crate) fn new(client: Client, cache: Arc<Cache<Seen<K>>>) -> Self {
+    pub(crate) fn new(client: Client, cache: Arc<Cache<Seen<K>, Packer>>) -> Self {
         Self { client, cache }
     }
 
@@ -47,7 +47,7 @@ impl<K: Kind> Writer<K> {
 
     /// States one condition of an object that cannot be read otherwise.
     pub(crate) async fn condition(&self, object: &Unreadable, statement: Statement) -> Result<bool, Failure> {
-        let stated = object.status.get("conditions").cloned().unwrap_or_else(|| json!([]));
+        let stated = object.status().get("conditions").cloned().unwrap_or_else(|| json!([]));
         // Conditions that cannot be read either are not ours to keep.
         let before: Vec<Condition> = serde_json::from_value(stated).unwrap_or_default();
         let mut after = before.clone();

@@ -59,11 +59,11 @@ impl Controller {
         let (wake, candidates, placed) = (queue.clone(), services.clone(), pods.clone());
         nodes.cache().on_transition(move |change| {
             let labels = |node: Option<&Node>| node.map(|node| node.labels().clone());
-            let Some(name) = change.now.or(change.before).map(ResourceExt::name_any) else { return };
-            if labels(change.before) == labels(change.after()) {
+            if labels(change.before().as_deref()) == labels(change.after()) {
                 return;
             }
-            for pod in placed.cache().all().into_iter().filter(|pod| pods::node_name(pod) == Some(&name)) {
+            let name = &change.key.name;
+            for pod in placed.cache().all().into_iter().filter(|pod| pods::node_name(pod) == Some(name)) {
                 for service in candidates.in_namespace(&pod.namespace().unwrap_or_default()) {
                     if addresses::selects(&service, &pod) {
                         wake.add(Key::of(service.as_ref()));
