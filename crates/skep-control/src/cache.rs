@@ -65,7 +65,7 @@ where
     /// Calls `handler` with every object that appears, changes (before and after) or goes.
     pub fn on_change(&self, handler: impl Fn(&K) + Send + Sync + 'static) {
         self.on_transition(move |change| {
-            [change.before().as_deref(), change.now].into_iter().flatten().for_each(&handler)
+            [change.before().as_deref(), change.now].into_iter().flatten().for_each(&handler);
         });
     }
 
@@ -91,7 +91,14 @@ where
 
     /// Every object of a namespace, sorted by name.
     pub fn in_namespace(&self, namespace: &str) -> Vec<Arc<K>> {
-        self.objects.read().in_namespace(namespace).filter_map(|kept| self.keeper.recall(kept)).collect()
+        self.select(namespace, |_| true)
+    }
+
+    /// The objects of a namespace that are wanted, judged by what is kept of them, sorted by name.
+    pub fn select(&self, namespace: &str, wanted: impl Fn(&M::Kept) -> bool) -> Vec<Arc<K>> {
+        let objects = self.objects.read();
+        let wanted = objects.in_namespace(namespace).filter(|kept| wanted(kept));
+        wanted.filter_map(|kept| self.keeper.recall(kept)).collect()
     }
 
     /// Waits until the first complete list of every watch has arrived.

@@ -32,7 +32,7 @@ use crate::id::ObjectId;
 
 pub use child::{Child, controller, is_ours};
 pub use packed::{Packed, Packer};
-pub use pod::{PodClass, PodSeen};
+pub use pod::{KeptPod, PodClass, PodKeeper, PodSeen};
 pub use references::References;
 pub use seen::{Seen, Unreadable};
 pub use targets::Refers;
@@ -70,7 +70,7 @@ macro_rules! cluster {
             pub references: References,
             /// Where each controller of ours finds what it has to look at.
             queues: BTreeMap<&'static str, Arc<Queue<Key>>>,
-            pods: Arc<Cache<PodSeen>>,
+            pods: Arc<Cache<PodSeen, PodKeeper>>,
             $($own: Arc<Cache<Seen<$own_kind>, Packer>>,)+
             $($child: Arc<Cache<Child<$child_kind>, Packer>>,)+
             $($rare: Arc<Cache<Child<$rare_kind>, Packer>>,)+
@@ -178,8 +178,8 @@ impl Cluster {
 
     /// The pods of a workload, known by the base labels of its kind.
     pub fn pods(&self, namespace: &str, selector: &skep_api::names::labels::Labels) -> Vec<Arc<PodSeen>> {
-        let pods = self.pods.in_namespace(namespace);
-        pods.into_iter().filter(|pod| pod.has_labels(selector)).collect()
+        let candidates = self.pods.select(namespace, |pod| pod.may_have(selector));
+        candidates.into_iter().filter(|pod| pod.has_labels(selector)).collect()
     }
 
     /// Has the controller of a kind look at an object; a kind without a controller is not looked at.

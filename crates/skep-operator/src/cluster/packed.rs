@@ -17,17 +17,15 @@ use skep_control::Keeper;
 /// How much room is made at a time where more is needed than was thought.
 const STEP: usize = 4 * 1024;
 /// An object that takes more than this is not like any before it: those that come after may be like it.
-const STRANGE: usize = 512;
+const STRANGE: usize = 256;
+/// More effort does not make them smaller.
+const EFFORT: Compression = Compression::new(4);
 /// How much is kept word for word. The compressor sees 32 KiB, of which the object itself needs a part.
 const MOST_WORDS: usize = 24 * 1024;
 
 /// The compressor of all kinds, and where it writes meanwhile: it is a thousand times larger than what it makes.
 static COMPRESSOR: LazyLock<Mutex<Compressor>> = LazyLock::new(|| {
-    Mutex::new(Compressor {
-        compress: Compress::new(Compression::default(), false),
-        plain: Vec::new(),
-        packed: Vec::new(),
-    })
+    Mutex::new(Compressor { compress: Compress::new(EFFORT, false), plain: Vec::new(), packed: Vec::new() })
 });
 
 struct Compressor {
@@ -65,24 +63,34 @@ impl<T: Serialize + DeserializeOwned> Keeper<T> for Packer {
     type Kept = Packed;
 
     fn keep(&self, object: &Arc<T>) -> Packed {
-        let mut compressor = COMPRESSOR.lock();
-        compressor.plain.clear();
-        let packed = serde_json::to_writer(&mut compressor.plain, object.as_ref()).ok();
-        // There is no JSON that an object of Kubernetes could not be written in.
-        packed.and_then(|()| self.pack(&mut compressor)).unwrap_or(Packed { bytes: Box::default(), words: 0 })
+        self.pack(object.as_ref())
     }
 
     fn recall(&self, kept: &Packed) -> Option<Arc<T>> {
-        DECOMPRESSOR.with_borrow_mut(|decompressor| {
-            self.unpack(kept, decompressor)?;
-            serde_json::from_slice(&decompressor.plain).ok()
-        })
+        self.unpack(kept).map(Arc::new)
     }
 }
 
 impl Packer {
+    /// Something in few bytes.
+    pub fn pack<T: Serialize>(&self, thing: &T) -> Packed {
+        let mut compressor = COMPRESSOR.lock();
+        compressor.plain.clear();
+        let written = serde_json::to_writer(&mut compressor.plain, thing).ok();
+        // There is nothing in an object of Kubernetes that JSON could not say.
+        written.and_then(|()| self.compress(&mut compressor)).unwrap_or(Packed { bytes: Box::default(), words: 0 })
+    }
+
+    /// What was packed, here and as the same type.
+    pub fn unpack<T: DeserializeOwned>(&self, packed: &Packed) -> Option<T> {
+        DECOMPRESSOR.with_borrow_mut(|decompressor| {
+            decompressor.run(self.words.read().get(..usize::from(packed.words))?, &packed.bytes)?;
+            serde_json::from_slice(&decompressor.plain).ok()
+        })
+    }
+
     /// Compresses what is in `plain`, and learns from it. Nobody else can meanwhile: there is one compressor.
-    fn pack(&self, compressor: &mut Compressor) -> Option<Packed> {
+    fn compress(&self, compressor: &mut Compressor) -> Option<Packed> {
         let words = {
             let words = self.words.read();
             compressor.run(&words)?;
@@ -92,11 +100,6 @@ impl Packer {
             self.words.write().extend_from_slice(&compressor.plain);
         }
         Some(Packed { bytes: compressor.packed.as_slice().into(), words: u16::try_from(words).ok()? })
-    }
-
-    /// Leaves in `plain` what was packed.
-    fn unpack(&self, packed: &Packed, decompressor: &mut Decompressor) -> Option<()> {
-        decompressor.run(self.words.read().get(..usize::from(packed.words))?, &packed.bytes)
     }
 }
 
@@ -151,10 +154,6 @@ mod tests {
 
     use super::*;
 
-    fn recall(packer: &Packer, packed: &Packed) -> Option<Value> {
-        Keeper::<Value>::recall(packer, packed).map(|found| found.as_ref().clone())
-    }
-
     /// Words that do not repeat are hard to compress.
     fn text(seed: u64, count: u64) -> String {
         (0..count).map(|number| format!("{:x}", (seed + number).wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect()
@@ -167,21 +166,21 @@ mod tests {
             .into_iter()
             .map(|count| json!({"text": text(count, count), "letters": "a".repeat(usize::try_from(count).unwrap())}))
             .collect();
-        let packed: Vec<Packed> = objects.iter().map(|object| packer.keep(&Arc::new(object.clone()))).collect();
+        let packed: Vec<Packed> = objects.iter().map(|object| packer.pack(object)).collect();
         for (packed, object) in packed.iter().zip(&objects).rev().chain(packed.iter().zip(&objects)) {
-            assert_eq!(recall(&packer, packed).as_ref(), Some(object), "{packed:?}");
+            assert_eq!(packer.unpack::<Value>(packed).as_ref(), Some(object), "{packed:?}");
         }
-        assert_eq!(recall(&packer, &Packed { bytes: Box::default(), words: 0 }), None);
-        assert_eq!(recall(&packer, &Packed { bytes: [0xff; 9].into(), words: 0 }), None);
-        assert_eq!(recall(&packer, &Packed { bytes: [0xff; 9].into(), words: u16::MAX }), None);
+        assert_eq!(packer.unpack::<Value>(&Packed { bytes: Box::default(), words: 0 }), None);
+        assert_eq!(packer.unpack::<Value>(&Packed { bytes: [0xff; 9].into(), words: 0 }), None);
+        assert_eq!(packer.unpack::<Value>(&Packed { bytes: [0xff; 9].into(), words: u16::MAX }), None);
     }
 
     #[test]
     fn what_was_said_before_takes_no_room_again() {
         let packer = Packer::default();
-        let object = |name: u64, seed: u64| Arc::new(json!({"name": text(name, 1), "spec": text(seed, 100)}));
+        let object = |name: u64, seed: u64| json!({"name": text(name, 1), "spec": text(seed, 100)});
         let sizes = |seed: u64| {
-            let size = |name: u64| packer.keep(&object(name, seed)).bytes.len();
+            let size = |name: u64| packer.pack(&object(name, seed)).bytes.len();
             (size(1), size(2))
         };
         for seed in [1_000, 2_000, 3_000] {

@@ -1,12 +1,16 @@
 //! Pods, as far as the phase of a workload depends on them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
+use skep_api::names::labels;
+use skep_control::Keeper;
 
 use super::kind::named_as;
+use super::packed::{Packed, Packer};
 
 /// Reasons to wait that do not go away by themselves.
 const HOPELESS: [&str; 3] = ["CrashLoopBackOff", "CreateContainerError", "InvalidImageName"];
@@ -21,7 +25,7 @@ pub struct PodSeen {
 }
 
 /// How a pod fares.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PodClass {
     /// It is on its way out and does not count.
     Terminating,
@@ -91,6 +95,39 @@ impl kube::Resource for PodSeen {
     named_as!(Pod, metadata);
 }
 
+/// Keeps pods in few bytes, and beside them the name by which those of a workload are picked out of thousands.
+#[derive(Debug, Default)]
+pub struct PodKeeper(Packer);
+
+/// A pod as it is kept.
+#[derive(Debug)]
+pub struct KeptPod {
+    workload: Option<Box<str>>,
+    rest: Packed,
+}
+
+impl KeptPod {
+    /// Whether the pod can be one of those with these labels.
+    pub(super) fn may_have(&self, wanted: &BTreeMap<String, String>) -> bool {
+        wanted.get(labels::TOOLHIVE_NAME).is_none_or(|name| self.workload.as_deref() == Some(name))
+    }
+}
+
+impl Keeper<PodSeen> for PodKeeper {
+    type Kept = KeptPod;
+
+    fn keep(&self, pod: &Arc<PodSeen>) -> KeptPod {
+        let workload = pod.metadata.labels.as_ref().and_then(|labels| labels.get(labels::TOOLHIVE_NAME));
+        let rest = self.0.pack(&(&pod.metadata, &pod.class, &pod.phase));
+        KeptPod { workload: workload.map(|name| name.as_str().into()), rest }
+    }
+
+    fn recall(&self, kept: &KeptPod) -> Option<Arc<PodSeen>> {
+        let (metadata, class, phase) = self.0.unpack(&kept.rest)?;
+        Some(Arc::new(PodSeen { metadata, class, phase }))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
@@ -130,5 +167,24 @@ mod tests {
             assert_eq!(class(phase, &containers, false), expected, "{phase} {containers}");
             assert_eq!(class(phase, &containers, true), PodClass::Terminating);
         }
+    }
+
+    #[test]
+    fn pods_are_kept_and_picked_out() {
+        let keeper = PodKeeper::default();
+        let pod = |name: &str, labels: Value| {
+            let pod = json!({"metadata": {"name": name, "uid": "u", "labels": labels}, "status": {"phase": "Failed"}});
+            Arc::new(serde_json::from_value::<PodSeen>(pod).unwrap())
+        };
+        let (mine, other) = (pod("a", json!({"toolhive-name": "s", "x": "y"})), pod("b", json!({"x": "y"})));
+        for pod in [&mine, &other] {
+            let again = keeper.recall(&keeper.keep(pod)).unwrap();
+            assert_eq!((&again.metadata, &again.class, &again.phase), (&pod.metadata, &pod.class, &pod.phase));
+        }
+        let selector = labels::mcp_server("s");
+        assert!(keeper.keep(&mine).may_have(&selector));
+        assert!(!keeper.keep(&other).may_have(&selector));
+        assert!(!keeper.keep(&mine).may_have(&labels::mcp_server("t")));
+        assert!(keeper.keep(&other).may_have(&labels::embedding_server("s")));
     }
 }
