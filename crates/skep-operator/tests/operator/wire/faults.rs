@@ -56,8 +56,22 @@ pub struct Faults {
     random: Arc<Mutex<Option<Random>>>,
     /// How the path of a list ends that is never followed after it was read once.
     unwatched: Option<&'static str>,
-    /// A part of paths that cannot be reached while this is set.
-    unreachable: Arc<Mutex<Option<&'static str>>>,
+    trouble: Arc<Mutex<Option<Trouble>>>,
+}
+
+/// What happens to everything of which the path has a part.
+#[derive(Clone, Copy, Debug)]
+struct Trouble {
+    part: &'static str,
+    fault: Fault,
+    /// Whether reads go through.
+    writes_only: bool,
+}
+
+impl Trouble {
+    fn hits(&self, sent: &Sent) -> bool {
+        sent.path.contains(self.part) && (sent.is_write() || !self.writes_only)
+    }
 }
 
 impl Faults {
@@ -74,13 +88,20 @@ impl Faults {
         Self { unwatched: Some(end), ..Self::default() }
     }
 
+    /// From now on everything goes well.
     pub fn end(&self) {
         *self.random.lock() = None;
+        *self.trouble.lock() = None;
     }
 
     /// From now on nothing whose path has this part can be reached.
     pub fn cut_off(&self, part: &'static str) {
-        *self.unreachable.lock() = Some(part);
+        *self.trouble.lock() = Some(Trouble { part, fault: Fault::Reset, writes_only: false });
+    }
+
+    /// From now on whoever writes where the path has this part finds that somebody else was faster.
+    pub fn contest(&self, part: &'static str) {
+        *self.trouble.lock() = Some(Trouble { part, fault: Fault::Refuse(409, "Conflict"), writes_only: true });
     }
 
     /// A quarter of the writes and a tenth of the reads are spoilt; more reads would only wait for the next try of a
@@ -89,8 +110,8 @@ impl Faults {
         if sent.is_watch && self.unwatched.is_some_and(|end| sent.path.ends_with(end)) {
             return Fault::Hang;
         }
-        if self.unreachable.lock().is_some_and(|part| sent.path.contains(part)) {
-            return Fault::Reset;
+        if let Some(trouble) = self.trouble.lock().filter(|trouble| trouble.hits(sent)) {
+            return trouble.fault;
         }
         let mut random = self.random.lock();
         let Some(random) = random.as_mut() else { return Fault::None };
