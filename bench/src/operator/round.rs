@@ -9,7 +9,7 @@ use super::cluster::{self, Arrivals, PLAIN, WATCHED};
 use super::counts::Counts;
 use super::plain::{PATTERN, Patterns};
 use super::process::Operator;
-use super::{CHILDREN, LISTS_AT_REST, REQUESTS, WRITES, WRITES_AT_REST, memory};
+use super::{CHILDREN, LISTS_AT_REST, MEMORY, MEMORY_RESTARTED, REQUESTS, WRITES, WRITES_AT_REST, limited};
 use crate::load::{Call, send, send_all};
 use crate::measure::{Measure, mebibytes, milliseconds};
 
@@ -43,6 +43,9 @@ pub(super) async fn run(skep: &Path, servers: usize, rest: Duration) -> anyhow::
     let resident = operator.resident_bytes()?;
     tokio::time::sleep(rest).await;
     let rested = operator.counts().await? - settled;
+    drop(operator);
+    let restarted = Operator::start(skep, &plane.admin_kubeconfig(), WATCHED, plane.folder()).await?;
+    at_rest(&restarted).await?;
 
     let spent = settled - before;
     // The creation of the server is a request too, though not the operator's.
@@ -52,7 +55,8 @@ pub(super) async fn run(skep: &Path, servers: usize, rest: Duration) -> anyhow::
         (CHILDREN, milliseconds(took)),
         (WRITES, share(spent.writes)),
         (REQUESTS, share(spent.requests)),
-        (memory(servers), mebibytes(resident)),
+        (limited(MEMORY, servers), mebibytes(resident)),
+        (limited(MEMORY_RESTARTED, servers), mebibytes(restarted.resident_bytes()?)),
         (WRITES_AT_REST, per(rested.writes, 1) / minutes),
         (LISTS_AT_REST, per(rested.lists, 1) / minutes),
     ];

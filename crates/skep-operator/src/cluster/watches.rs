@@ -14,6 +14,10 @@ use tokio::task::JoinSet;
 use super::{ChildKind, Cluster, OwnKind, Refers, child};
 use crate::id::ObjectId;
 
+/// How many objects are listed at a time. They are packed one by one, but come by the page: a large one would take more
+/// memory than all of them do afterwards.
+const PAGE: u32 = 50;
+
 pub(super) struct Watches<'a> {
     /// Empty for the whole cluster.
     namespaces: &'a [String],
@@ -48,7 +52,7 @@ impl<'a> Watches<'a> {
             wake_referrers(&cluster, &id);
             cluster.wake(id);
         });
-        self.follow(cluster, cache, &watcher::Config::default());
+        self.follow(cluster, cache, &config());
     }
 
     /// Children wake their owner, and whoever names them.
@@ -72,7 +76,7 @@ impl<'a> Watches<'a> {
                 wake_referrers(&cluster, &ObjectId::new(kind, namespace, object.name_any()));
             }
         });
-        self.follow(cluster, cache, &watcher::Config::default());
+        self.follow(cluster, cache, &config());
     }
 
     /// Pods wake the workload whose labels they carry.
@@ -92,7 +96,7 @@ impl<'a> Watches<'a> {
             };
             cluster.wake(ObjectId::new(kind, pod.namespace().unwrap_or_default(), name));
         });
-        let config = watcher::Config::default().labels(&format!("{}={}", labels::TOOLHIVE, labels::TRUE));
+        let config = config().labels(&format!("{}={}", labels::TOOLHIVE, labels::TRUE));
         self.follow(cluster, &cluster.pods, &config);
     }
 
@@ -117,6 +121,10 @@ impl<'a> Watches<'a> {
             self.tasks.spawn(cache.clone().follow(Some(namespace.clone()), api, config.clone()));
         }
     }
+}
+
+fn config() -> watcher::Config {
+    watcher::Config::default().page_size(PAGE)
 }
 
 /// Wakes everyone who names an object, directly or through another one: the workloads of a CA bundle's config.
