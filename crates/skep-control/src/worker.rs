@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::hash::Hash;
+use std::panic::AssertUnwindSafe;
 use std::time::{Duration, Instant};
 
-use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
+use futures::{FutureExt as _, StreamExt as _};
 
 use crate::queue::Queue;
 
@@ -16,6 +17,8 @@ const FIRST_DELAY: Duration = Duration::from_millis(20);
 const LAST_DELAY: Duration = Duration::from_mins(1);
 /// A conflict means that the cache is about to change; there is no need to grow impatient slowly.
 const CONFLICT_DELAY: Duration = Duration::from_millis(50);
+/// A conflict that is met so often in a row is a failure like any other: the cache does not change.
+const MOST_CONFLICTS: u32 = 10;
 
 /// What is left to do after a successful pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,19 +66,25 @@ pub async fn work<T, F, E>(
     E: Failure,
 {
     let mut running = FuturesUnordered::new();
-    let mut failures: HashMap<T, u32> = HashMap::new();
+    let mut setbacks: HashMap<T, Setbacks> = HashMap::new();
     loop {
         tokio::select! {
             item = queue.next(), if running.len() < concurrency => {
                 let pass = tokio::time::timeout(RECONCILE_LIMIT, reconcile(item.clone()));
                 let began = Instant::now();
-                running.push(async move { (item, began, pass.await) });
+                // One object over which a pass panics must not stop the others.
+                running.push(async move { (item, began, AssertUnwindSafe(pass).catch_unwind().await) });
             }
             Some((item, began, outcome)) = running.next() => {
-                observer.passed(began.elapsed(), matches!(outcome, Ok(Ok(_))));
+                observer.passed(began.elapsed(), matches!(outcome, Ok(Ok(Ok(_)))));
+                let is_conflict = matches!(&outcome, Ok(Ok(Err(error))) if error.is_conflict());
+                if is_conflict && setbacks.entry(item.clone()).or_default().is_soon_over() {
+                    queue.done(item, Some(CONFLICT_DELAY));
+                    continue;
+                }
                 let error: &dyn Display = match &outcome {
-                    Ok(Ok(next)) => {
-                        failures.remove(&item);
+                    Ok(Ok(Ok(next))) => {
+                        setbacks.remove(&item);
                         let again = match next {
                             Next::Rest => None,
                             Next::After(delay) => Some(*delay),
@@ -83,20 +92,36 @@ pub async fn work<T, F, E>(
                         queue.done(item, again);
                         continue;
                     }
-                    Ok(Err(error)) if error.is_conflict() => {
-                        queue.done(item, Some(CONFLICT_DELAY));
-                        continue;
-                    }
-                    Ok(Err(error)) => error,
-                    Err(_) => &"not finished in time",
+                    Ok(Ok(Err(error))) => error,
+                    Ok(Err(_)) => &"not finished in time",
+                    Err(_) => &"the pass panicked: please report that, with what the log says before this line",
                 };
-                let count = failures.entry(item.clone()).or_default();
-                *count = count.saturating_add(1);
-                let delay = delay_after(*count);
+                let delay = setbacks.entry(item.clone()).or_default().delay();
                 tracing::warn!(controller, object = %item, %error, retry_in = ?delay, "not reconciled");
                 queue.done(item, Some(delay));
             }
         }
+    }
+}
+
+/// What has gone wrong with an item since a pass over it went well.
+#[derive(Default)]
+struct Setbacks {
+    failures: u32,
+    conflicts: u32,
+}
+
+impl Setbacks {
+    /// Counts a conflict, and says whether it is one of the first.
+    fn is_soon_over(&mut self) -> bool {
+        self.conflicts = self.conflicts.saturating_add(1);
+        self.conflicts <= MOST_CONFLICTS
+    }
+
+    /// Counts a failure, and says how long to wait after it.
+    fn delay(&mut self) -> Duration {
+        self.failures = self.failures.saturating_add(1);
+        delay_after(self.failures)
     }
 }
 
@@ -154,5 +179,50 @@ mod tests {
             () = enough => {}
         }
         assert_eq!(passes.get(), 4);
+    }
+
+    /// Works until `is_enough`.
+    async fn work_until<F: Future<Output = Result<Next, No>>>(
+        queue: &Queue<&'static str>,
+        pass: impl Fn(&'static str) -> F,
+        is_enough: impl Fn() -> bool,
+    ) {
+        let enough = async {
+            while !is_enough() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::select! {
+            () = work("test", queue, 2, &(), pass) => {}
+            () = enough => {}
+        }
+    }
+
+    #[tokio::test]
+    async fn a_pass_that_panics_is_repeated_and_stops_no_other() {
+        let queue = Queue::default();
+        let (panicked, well) = (Cell::new(0), Cell::new(0));
+        let (panicked, well) = (&panicked, &well);
+        let pass = |item| async move {
+            if item == "bad" {
+                panicked.set(panicked.get() + 1);
+                panic!("as it should in this test");
+            }
+            well.set(well.get() + 1);
+            Ok(Next::Rest)
+        };
+        queue.add("bad");
+        work_until(&queue, pass, || panicked.get() > 1).await;
+        queue.add("good");
+        work_until(&queue, pass, || well.get() > 0).await;
+        assert!(panicked.get() > 1 && well.get() == 1);
+    }
+
+    #[test]
+    fn conflicts_that_stay_are_met_less_and_less() {
+        let mut met = Setbacks::default();
+        let first = (0..MOST_CONFLICTS).all(|_| met.is_soon_over());
+        assert!(first && !met.is_soon_over());
+        assert_eq!([met.delay(), met.delay()], [1, 2].map(delay_after));
     }
 }
