@@ -22,6 +22,7 @@ use skep_api::names::field_managers::PROXY_RUNNER;
 
 use super::RunnerError;
 use super::generation::is_overtaken;
+use crate::write::take_over::taken_over;
 
 /// How long others may be in the way.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -133,20 +134,6 @@ pub(super) fn stamp(object: &DynamicObject) -> Option<&str> {
 /// An object that a proxy has created does not count as applied, so that an apply would leave in it what it no longer
 /// says. These are its entries of managedFields with that put right; `None` when there is nothing to put right.
 fn as_applied(live: &DynamicObject) -> Option<Vec<ManagedFieldsEntry>> {
-    let mut entries = live.metadata.managed_fields.clone().unwrap_or_default();
-    let is_by = |entry: &ManagedFieldsEntry, operation: &str| {
-        entry.manager.as_deref() == Some(PROXY_RUNNER)
-            && entry.operation.as_deref() == Some(operation)
-            && entry.subresource.as_deref().unwrap_or_default().is_empty()
-    };
-    if !entries.iter().any(|entry| is_by(entry, "Update")) {
-        return None;
-    }
-    if entries.iter().any(|entry| is_by(entry, "Apply")) {
-        entries.retain(|entry| !is_by(entry, "Update"));
-    }
-    for entry in entries.iter_mut().filter(|entry| is_by(entry, "Update")) {
-        entry.operation = Some("Apply".to_owned());
-    }
-    Some(entries)
+    let entries = live.metadata.managed_fields.as_deref().unwrap_or_default();
+    taken_over(entries, PROXY_RUNNER, |entry| entry.manager.as_deref() == Some(PROXY_RUNNER))
 }

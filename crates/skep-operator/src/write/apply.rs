@@ -1,15 +1,16 @@
 //! Children: objects that exist because a custom resource does.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
-use kube::{Api, Resource as _, ResourceExt as _};
+use kube::api::{Patch, PatchParams};
+use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 use skep_api::kind::Kind;
 use skep_api::names::field_managers;
 use skep_control::Key;
 
 use super::fields::{carries, has_gone};
-use crate::cluster::{ChildKind, Cluster, Written};
+use super::possess::{claim, take_over};
+use crate::cluster::{Child, ChildKind, Cluster, Written};
 use crate::failure::Failure;
 
 /// What became of a child.
@@ -51,6 +52,11 @@ pub fn owner_reference<O: Kind>(owner: &O) -> OwnerReference {
     }
 }
 
+/// Whether an object is the controller of a child.
+pub fn is_controlled_by<O: Kind, K>(child: &Child<K>, owner: &O) -> bool {
+    child.controller().is_some_and(|controller| Some(&controller.uid) == owner.uid().as_ref())
+}
+
 /// Makes a child of `owner` carry everything that `desired` says, and nothing of what an earlier `desired` said.
 ///
 /// Fields of others stay. Nothing is sent when nothing would change. A `desired` with a resource version was made of what
@@ -60,6 +66,7 @@ pub async fn apply<O: Kind, K: ChildKind>(cluster: &Cluster, owner: &O, desired:
     let key = Key::new(namespace.as_str(), desired.name_any());
     let cache = K::cache(cluster);
     let mut document = document(owner, desired)?;
+    let mut ours = None;
     if let Some(live) = cache.get(&key) {
         match live.controller() {
             Some(controller) if controller.uid == owner.uid().unwrap_or_default() => {
@@ -68,6 +75,10 @@ pub async fn apply<O: Kind, K: ChildKind>(cluster: &Cluster, owner: &O, desired:
                 if live.body().is_some_and(|body| is_up_to_date(body, &document)) {
                     return Ok(Applied::Unchanged);
                 }
+                if !is_applied(&live) {
+                    take_over(cluster, owner, &live).await?;
+                }
+                ours = Some(live);
             }
             other => {
                 let owner = other.map_or_else(|| "nobody".to_owned(), |owner| format!("{} {}", owner.kind, owner.name));
@@ -75,31 +86,22 @@ pub async fn apply<O: Kind, K: ChildKind>(cluster: &Cluster, owner: &O, desired:
             }
         }
     }
-    let api: Api<Written<K>> = Api::namespaced(cluster.client.clone(), &namespace);
-    let params = PatchParams::apply(field_managers::OPERATOR).force();
-    let written = api.patch(&key.name, &params, &Patch::Apply(&document)).await?;
+    let written: Written<K> = match send(cluster, &key, &document).await {
+        // What somebody else has put among ours may be what is wrong with the whole.
+        Err(kube::Error::Api(refusal)) if refusal.code == 422 => match &ours {
+            Some(live) if claim(cluster, owner, live).await? => send(cluster, &key, &document).await?,
+            _ => return Err(kube::Error::Api(refusal).into()),
+        },
+        sent => sent?,
+    };
     cache.until_seen(&written).await;
     Ok(Applied::Written)
 }
 
-/// Deletes a child of `owner` if there is one. An object that somebody else owns stays.
-pub async fn delete<O: Kind, K: ChildKind>(cluster: &Cluster, owner: &O, name: &str) -> Result<(), Failure> {
-    let namespace = owner.namespace().unwrap_or_default();
-    let cache = K::cache(cluster);
-    let Some(live) = cache.get(&Key::new(namespace.as_str(), name)) else { return Ok(()) };
-    let is_ours = live.controller().is_some_and(|controller| Some(&controller.uid) == owner.uid().as_ref());
-    if !is_ours || live.meta().deletion_timestamp.is_some() {
-        return Ok(());
-    }
-    let api: Api<Written<K>> = Api::namespaced(cluster.client.clone(), &namespace);
-    let preconditions = Preconditions { uid: live.uid(), resource_version: None };
-    let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
-    match api.delete(name, &params).await {
-        Ok(_) => cache.until_deleting(&live).await,
-        Err(kube::Error::Api(status)) if status.code == 404 => {}
-        Err(error) => return Err(error.into()),
-    }
-    Ok(())
+async fn send<K: ChildKind>(cluster: &Cluster, key: &Key, document: &Value) -> Result<Written<K>, kube::Error> {
+    let api: Api<Written<K>> = Api::namespaced(cluster.client.clone(), &key.namespace);
+    let params = PatchParams::apply(field_managers::OPERATOR).force();
+    api.patch(&key.name, &params, &Patch::Apply(document)).await
 }
 
 /// The child as it is sent: complete, with its owner.
@@ -110,6 +112,11 @@ fn document<O: Kind, K: ChildKind>(owner: &O, desired: &K) -> Result<Value, Fail
     document["metadata"]["namespace"] = json!(owner.namespace());
     document["metadata"]["ownerReferences"] = json!([owner_reference(owner)]);
     Ok(document)
+}
+
+/// Whether an operator like this one has written a child before.
+fn is_applied<K>(live: &Child<K>) -> bool {
+    live.body().is_some_and(|body| body["metadata"]["managedFields"][0].is_object())
 }
 
 fn is_up_to_date(live: &Value, document: &Value) -> bool {

@@ -14,13 +14,14 @@ use skep_control::Cache;
 
 use super::diff::{merge_patch, replaces_a_list};
 use crate::cluster::{Packer, Seen, Unreadable, Written};
+use crate::controller::Mandate;
 use crate::failure::Failure;
 use crate::time::now;
 
 /// Writes status and metadata of objects of kind `K`.
 ///
-/// Only [`crate::controller::run`] makes one, and it hands it to the controller of `K` alone: a controller that wants to
-/// write the status of another kind's objects has nothing to write it with.
+/// It takes a mandate to make one, and only [`crate::controller::run`] has any; it hands the writer to the controller of `K`
+/// alone. A controller that wants to write the status of another kind's objects has nothing to write it with.
 pub struct Writer<K: Kind> {
     client: Client,
     cache: Arc<Cache<Seen<K>, Packer>>,
@@ -33,7 +34,7 @@ impl<K: Kind> fmt::Debug for Writer<K> {
 }
 
 impl<K: Kind> Writer<K> {
-    pub(crate) fn new(client: Client, cache: Arc<Cache<Seen<K>, Packer>>) -> Self {
+    pub(crate) fn new(_: Mandate<K>, client: Client, cache: Arc<Cache<Seen<K>, Packer>>) -> Self {
         Self { client, cache }
     }
 
@@ -65,8 +66,12 @@ impl<K: Kind> Writer<K> {
         }
         let name = metadata.name.as_deref().unwrap_or_default();
         let api = self.api(metadata.namespace.as_deref().unwrap_or_default());
-        let written = api.patch_status(name, &params(), &Patch::Merge(&patch)).await?;
-        self.cache.until_seen(&written).await;
+        match api.patch_status(name, &params(), &Patch::Merge(&patch)).await {
+            Ok(written) => self.cache.until_seen(&written).await,
+            // It is gone: there is nothing to tell, and nobody to tell it.
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            Err(error) => return Err(error.into()),
+        }
         Ok(true)
     }
 

@@ -16,16 +16,11 @@ use crate::wire::Sent;
 trials![
     a_lost_configuration_comes_back_as_it_was,
     a_spec_reads_back_as_it_was_written,
-    a_deployment_of_an_older_operator_is_completed,
     another_object_of_the_same_name_is_not_meant,
     whoever_stops_a_server_meanwhile_is_not_overruled,
     what_a_platform_adds_stays,
     no_write_meets_another_one_of_ours,
 ];
-
-fn deployments(fixture: &Fixture) -> Api<Deployment> {
-    Api::namespaced(fixture.client.clone(), &fixture.namespace)
-}
 
 async fn a_lost_configuration_comes_back_as_it_was(fixture: Fixture) {
     let (_operator, record) = fixture.operator().await;
@@ -56,33 +51,6 @@ async fn a_spec_reads_back_as_it_was_written(fixture: Fixture) {
     assert_eq!((containers.len(), containers[0]["ports"].as_array().unwrap().len()), (1, 1));
     assert_eq!(deployment["spec"]["selector"]["matchLabels"], json!(labels::mcp_server("s")));
     assert_eq!(deployment["spec"]["replicas"], 1);
-}
-
-async fn a_deployment_of_an_older_operator_is_completed(fixture: Fixture) {
-    let server = fixture.create::<MCPServer>("s", json!({"image": "i", "transport": "sse"})).await;
-    let labels = labels::mcp_server("s");
-    let owner = json!({"apiVersion": "toolhive.stacklok.dev/v1beta1", "kind": "MCPServer", "name": "s",
-        "uid": server.metadata.uid, "controller": true, "blockOwnerDeletion": true});
-    let container = json!({"name": "toolhive", "image": "runner:0", "args": ["run", "old"],
-        "env": [{"name": "HOME", "value": "/tmp"}]});
-    let old = json!({"metadata": {"name": "s", "labels": labels, "ownerReferences": [owner]},
-        "spec": {"replicas": 2, "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}}}});
-    let old: Deployment = serde_json::from_value(old).unwrap();
-    let old = deployments(&fixture).create(&PostParams::default(), &old).await.unwrap();
-    let (_operator, record) = fixture.operator().await;
-    settled(&fixture, "s").await;
-    fixture.quiet(&record).await;
-    assert_eq!(record.writes_to("/deployments/s").len(), 1, "one write completes it");
-    let new = fixture.child::<Deployment>("s").await;
-    let template = &new["spec"]["template"];
-    assert_eq!(new["metadata"]["uid"], json!(old.metadata.uid));
-    assert_eq!(template["metadata"]["annotations"][annotations::MCP_SERVER_GENERATION], "1");
-    assert_eq!(new["spec"]["replicas"], 2, "their number is somebody else's");
-    let container = &template["spec"]["containers"][0];
-    assert_eq!(container["args"].as_array().unwrap().last(), Some(&json!("i")));
-    let env = container["env"].as_array().unwrap();
-    assert!(env.iter().any(|variable| variable["name"] == "THV_MCPSERVER_GENERATION"), "{env:?}");
 }
 
 async fn another_object_of_the_same_name_is_not_meant(fixture: Fixture) {
