@@ -1,7 +1,9 @@
 //! The loop of a kind's controller: what it reconciles, what it may write, and what becomes of objects it cannot read.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
+use std::time::Duration;
 
 use skep_api::conditions::{Name, Statement};
 use skep_api::names::events::actions;
@@ -15,6 +17,9 @@ use crate::write::Writer;
 /// The reason of an object that this version cannot read.
 const UNREADABLE: &str = "InvalidSpec";
 
+/// How soon an object in a namespace that is on its way out is looked at again.
+const TOO_LATE: Duration = Duration::from_secs(30);
+
 /// Brings the objects of one kind to their desired state, again and again, whatever woke it.
 pub trait Reconcile: Send + Sync + 'static {
     type Kind: OwnKind;
@@ -25,13 +30,29 @@ pub trait Reconcile: Send + Sync + 'static {
     /// Who tells events about the kind.
     fn recorder(&self) -> &Recorder;
 
+    /// Forgets what it knows of an object that is gone.
+    fn forget(&self, _key: &Key) {}
+
     /// One pass. What only a person can heal is written into the object's status and is a success.
     fn reconcile(
         &self,
         object: &Self::Kind,
         writer: &Writer<Self::Kind>,
     ) -> impl Future<Output = Result<Next, Failure>> + Send;
+
+    /// One pass over an object that is to be deleted and has no spec that can be read: `object` has none.
+    fn release(
+        &self,
+        object: &Self::Kind,
+        writer: &Writer<Self::Kind>,
+    ) -> impl Future<Output = Result<Next, Failure>> + Send {
+        self.reconcile(object, writer)
+    }
 }
+
+/// That one may write objects of kind `K`. Nobody outside of this module can make one.
+#[derive(Debug)]
+pub(crate) struct Mandate<K>(PhantomData<fn() -> K>);
 
 /// How many objects of a kind are worked on at a time.
 #[derive(Clone, Copy, Debug)]
@@ -46,15 +67,18 @@ pub async fn run<R: Reconcile>(
     observer: &impl Observer,
 ) {
     let cache = R::Kind::cache(cluster);
-    let writer = Writer::new(cluster.client.clone(), cache.clone());
+    let writer = Writer::new(Mandate(PhantomData), cluster.client.clone(), cache.clone());
     let name = <R::Kind as skep_api::kind::Kind>::DEFINITION.kind;
     let pass = async |key: Key| {
-        let Some(seen) = cache.get(&key) else { return Ok(Next::Rest) };
+        let Some(seen) = cache.get(&key) else {
+            reconciler.forget(&key);
+            return Ok(Next::Rest);
+        };
         match seen.as_ref() {
             Seen::Read(object) => reconciler.reconcile(object, &writer).await,
             // Nothing of the spec is needed to let an object go.
             Seen::Unreadable(object) if object.metadata.deletion_timestamp.is_some() => {
-                reconciler.reconcile(&object.without_spec()?, &writer).await
+                reconciler.release(&object.without_spec()?, &writer).await
             }
             Seen::Unreadable(object) => {
                 let message = format!(
@@ -75,6 +99,11 @@ pub async fn run<R: Reconcile>(
                 Ok(Next::Rest)
             }
         }
+    };
+    let pass = async |key: Key| match pass(key).await {
+        // The object goes soon, and is looked at then.
+        Err(failure) if failure.is_too_late() => Ok(Next::After(TOO_LATE)),
+        outcome => outcome,
     };
     work(name, queue, concurrency, observer, pass).await;
 }

@@ -1,6 +1,10 @@
 //! Why an object could not be brought to its desired state this time. It is tried again, later and later.
 
+use kube::core::Status;
 use skep_api::kind::GROUP;
+
+/// The cause of a refusal in a namespace that is being deleted.
+const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";
 
 /// Something that time or another look may heal. What only a person can heal is a condition of the object instead.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +45,15 @@ impl Failure {
         Self::While { doing, failure: Box::new(self) }
     }
 
+    /// Whether nothing can be made any more, since the whole namespace is on its way out.
+    pub fn is_too_late(&self) -> bool {
+        match self {
+            Self::Api(error) => matches!(error.as_ref(), kube::Error::Api(status) if is_terminating(status)),
+            Self::While { failure, .. } => failure.is_too_late(),
+            Self::Json(_) | Self::Other(_) => false,
+        }
+    }
+
     /// Whether the API server will refuse the same request again: what is sent has to change, or a right be given.
     pub fn is_final(&self) -> bool {
         self.code().is_some_and(|code| matches!(code, 400 | 403 | 404 | 413 | 415 | 422))
@@ -53,11 +66,17 @@ impl skep_control::Failure for Failure {
     }
 }
 
+/// Whether a request is refused because of a namespace that is being deleted.
+fn is_terminating(status: &Status) -> bool {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    causes.into_iter().any(|cause| cause.reason == NAMESPACE_TERMINATING)
+}
+
 /// The server's own words; for a missing right or a missing kind, what to do as well.
 fn words(error: &kube::Error) -> String {
     let kube::Error::Api(status) = error else { return error.to_string() };
     match status.code {
-        403 => format!(
+        403 if !is_terminating(status) => format!(
             "{}; give the operator's service account that right (deploy/manifests has the roles)",
             status.message
         ),

@@ -7,9 +7,9 @@ use skep_api::conditions::{self, ConditionStatus, types};
 use skep_api::names::events;
 use skep_control::Next;
 
-use super::status::{blocked, judged, released};
+use super::status::{judged, released};
 use super::users::Users;
-use super::{Complaint, ConfigKind};
+use super::{ConfigKind, Verdict};
 use crate::cluster::Cluster;
 use crate::controller::Reconcile;
 use crate::events::{Note, Recorder};
@@ -32,7 +32,9 @@ impl<K: ConfigKind> ConfigController<K> {
         Self { cluster, recorder, kind: std::marker::PhantomData }
     }
 
-    async fn finalize(&self, object: &K, writer: &Writer<K>) -> Result<Next, Failure> {
+    /// Lets an object go that nobody uses. One that is used goes on as long: its deletion has changed its generation, and
+    /// its users wait for a verdict on that one.
+    async fn finalize(&self, object: &K, writer: &Writer<K>, verdict: Option<Verdict>) -> Result<Next, Failure> {
         if !has_finalizer(object, K::FINALIZER) {
             return Ok(Next::Rest);
         }
@@ -51,7 +53,7 @@ impl<K: ConfigKind> ConfigController<K> {
         let list = users.to_string();
         let was = object.status().map(|status| status.conditions.as_slice()).unwrap_or_default();
         let was_blocked = conditions::is_true(was, types::DELETION_BLOCKED);
-        writer.status(object, &blocked(object, users)).await?;
+        self.judge(object, writer, verdict, users).await?;
         if !was_blocked {
             let note = format!("deletion blocked while still referenced by workloads: {list}");
             let (reason, action) = (events::reasons::DELETION_BLOCKED, events::actions::DELETE);
@@ -60,8 +62,25 @@ impl<K: ConfigKind> ConfigController<K> {
         Ok(Next::After(BLOCKED_RECHECK))
     }
 
+    /// Says whether the spec is valid, where that is known, and who uses it.
+    async fn judge(
+        &self,
+        object: &K,
+        writer: &Writer<K>,
+        verdict: Option<Verdict>,
+        users: Users,
+    ) -> Result<(), Failure> {
+        let before = object.status().map(|status| status.conditions.as_slice()).unwrap_or_default();
+        let was = conditions::find(before, types::VALID).map(|condition| condition.status);
+        writer.status(object, &judged(object, verdict.as_ref(), users)?).await?;
+        if let Some(verdict) = verdict {
+            self.tell(object, was, &verdict);
+        }
+        Ok(())
+    }
+
     /// Tells of a verdict that differs from the one before. A spec that was valid from the start is no news.
-    fn tell(&self, object: &K, was: Option<ConditionStatus>, verdict: &Result<(), Complaint>) {
+    fn tell(&self, object: &K, was: Option<ConditionStatus>, verdict: &Verdict) {
         let action = events::actions::VALIDATE;
         let note = match (verdict, was) {
             (Err(complaint), was) if was != Some(ConditionStatus::False) => {
@@ -87,18 +106,18 @@ impl<K: ConfigKind> Reconcile for ConfigController<K> {
 
     async fn reconcile(&self, object: &K, writer: &Writer<K>) -> Result<Next, Failure> {
         if object.meta().deletion_timestamp.is_some() {
-            return self.finalize(object, writer).await;
+            return self.finalize(object, writer, Some(object.validate())).await;
         }
         if !has_finalizer(object, K::FINALIZER) {
             // The write wakes this controller again, with the object as it is then.
             writer.add_finalizer(object, K::FINALIZER).await?;
             return Ok(Next::Rest);
         }
-        let before = object.status().map(|status| status.conditions.as_slice()).unwrap_or_default();
-        let was = conditions::find(before, types::VALID).map(|condition| condition.status);
-        let verdict = object.validate();
-        writer.status(object, &judged(object, &verdict, Users::known(&self.cluster, object))?).await?;
-        self.tell(object, was, &verdict);
+        self.judge(object, writer, Some(object.validate()), Users::known(&self.cluster, object)).await?;
         Ok(Next::Rest)
+    }
+
+    async fn release(&self, object: &K, writer: &Writer<K>) -> Result<Next, Failure> {
+        self.finalize(object, writer, None).await
     }
 }

@@ -28,13 +28,16 @@ pub trait ConfigKind: OwnKind + skep_api::kind::Kind<Status = ConfigStatus> {
     const ADVICE: &'static [&'static str] = &[];
 
     /// What is wrong with the spec. Admission has asked most of it already, but the object may be older than a rule.
-    fn validate(&self) -> Result<(), Complaint>;
+    fn validate(&self) -> Verdict;
 
     /// What else there is to say about the spec, valid or not: conditions of the types in [`Self::ADVICE`].
     fn advice(&self) -> Vec<Statement> {
         Vec::new()
     }
 }
+
+/// Whether a spec is valid, and if not, why.
+pub type Verdict = Result<(), Complaint>;
 
 /// Why a spec is invalid, in words for its author.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

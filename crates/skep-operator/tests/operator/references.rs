@@ -15,7 +15,7 @@ use skep_operator::cluster::OwnKind;
 use skep_operator::settings::Settings;
 
 use crate::cluster::{Fixture, passes, waiting};
-use crate::configs::Example;
+use crate::configs::{Example, is_blocked};
 use crate::servers::{is_settled, settled};
 use crate::trials;
 use crate::wire::Faults;
@@ -25,6 +25,7 @@ trials![
     a_mirrored_refusal_has_a_reason,
     every_change_of_a_config_rolls_the_proxy,
     what_cannot_be_read_any_more_changes_no_pod,
+    a_config_that_is_to_go_serves_until_then,
     a_wrong_auth_server_is_told_once_and_for_all,
     two_auth_servers_are_one_too_many,
 ];
@@ -173,6 +174,36 @@ fn auth_server() -> Value {
         "issuerUrl": "https://idp.example", "clientSecretRef": {"name": "upstream", "key": "k"}}});
     json!({"type": "embeddedAuthServer",
         "embeddedAuthServer": {"issuer": "https://own.example", "upstreamProviders": [upstream]}})
+}
+
+async fn a_config_that_is_to_go_serves_until_then(fixture: Fixture) {
+    async fn hold<K: Example>(fixture: &Fixture) {
+        let name = format!("s-{}", K::DEFINITION.singular());
+        fixture.create::<K>("c", K::good(1)).await;
+        fixture.create::<MCPServer>(&name, json!({"image": "i", K::MEMBER: K::reference("c")})).await;
+        settled(fixture, &name).await;
+        fixture.delete::<K>("c").await;
+        fixture.until::<K>("c", "kept", is_blocked).await;
+        // Both the workload and the config itself can still be changed.
+        fixture.merge::<MCPServer>(&name, json!({"spec": {"image": "another"}})).await;
+        let is_another = |found: &Value| {
+            let arguments = found["spec"]["template"]["spec"]["containers"][0]["args"].as_array();
+            arguments.is_some_and(|arguments| arguments.contains(&json!("another")))
+        };
+        let before = fixture.until_child::<Deployment>(&name, "rolled", is_another).await;
+        settled(fixture, &name).await;
+        fixture.merge::<K>("c", json!({"spec": K::good(2)})).await;
+        let has_rolled = |found: &Value| checksum(found) != checksum(&before);
+        fixture.until_child::<Deployment>(&name, "rolled again", has_rolled).await;
+        settled(fixture, &name).await;
+        fixture.delete::<MCPServer>(&name).await;
+        fixture.until_gone::<K>("c").await;
+    }
+    let (_operator, _record) = fixture.operator().await;
+    crate::faults::prepare(&fixture).await;
+    hold::<MCPAuthzConfig>(&fixture).await;
+    hold::<MCPExternalAuthConfig>(&fixture).await;
+    hold::<MCPOIDCConfig>(&fixture).await;
 }
 
 async fn a_wrong_auth_server_is_told_once_and_for_all(fixture: Fixture) {

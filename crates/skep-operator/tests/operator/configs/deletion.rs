@@ -99,8 +99,9 @@ async fn a_user_that_no_watch_has_told_of_counts(fixture: Fixture) {
     fixture.delete::<Config>("c").await;
     let kept = fixture.until::<Config>("c", "kept", is_blocked).await;
     assert_eq!(super::users(&kept), ["MCPServer/user"]);
-    drop(operator);
-    let (_operator, _record) = start(&fixture).await;
+    // Nobody tells that it goes either: the config is looked at again by itself, every half a minute.
+    let waits = async || (waiting(&operator, Config::DEFINITION.kind) == 1).then_some(());
+    fixture.eventually("another look", waits).await;
     fixture.delete::<MCPServer>("user").await;
     fixture.until_gone::<Config>("c").await;
 }

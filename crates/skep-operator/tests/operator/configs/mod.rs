@@ -171,7 +171,7 @@ pub fn is_valid<K: ConfigKind>(object: &K) -> bool {
     })
 }
 
-fn is_blocked<K: ConfigKind>(object: &K) -> bool {
+pub fn is_blocked<K: ConfigKind>(object: &K) -> bool {
     object.status().is_some_and(|status| conditions::is_true(&status.conditions, types::DELETION_BLOCKED))
 }
 

@@ -5,7 +5,7 @@ use kube::api::PostParams;
 use serde_json::{Value, json};
 use skep_api::conditions::types;
 use skep_api::kinds::{
-    MCPAuthzConfig, MCPExternalAuthConfig, MCPOIDCConfig, MCPServer, MCPTelemetryConfig, MCPToolConfig,
+    MCPAuthzConfig, MCPExternalAuthConfig, MCPOIDCConfig, MCPRemoteProxy, MCPServer, MCPTelemetryConfig, MCPToolConfig,
     MCPWebhookConfig,
 };
 use skep_api::names::field_managers;
@@ -19,6 +19,7 @@ trials![
     finalizers_are_patched_with_a_version,
     a_finalizer_added_in_between_survives,
     a_condition_added_in_between_survives,
+    a_member_changed_in_between_survives,
     a_second_look_writes_nothing,
     the_operator_signs_what_it_writes,
 ];
@@ -108,6 +109,26 @@ async fn a_finalizer_added_in_between_survives(fixture: Fixture) {
     let codes: Vec<Option<u16>> = writes.iter().map(|sent| sent.code).collect();
     assert_eq!(codes, [Some(409), Some(200), Some(409), Some(200)]);
     fixture.merge::<MCPOIDCConfig>("c", json!({"metadata": {"finalizers": []}})).await;
+}
+
+async fn a_member_changed_in_between_survives(fixture: Fixture) {
+    let (_operator, record) = fixture.operator().await;
+    let mut stopped = record.stop("/mcpremoteproxies/p/status");
+    fixture.create::<MCPRemoteProxy>("p", json!({"remoteUrl": "https://mcp.example.com"})).await;
+    stopped.arrived().await;
+    // Somebody else's member: whoever publishes the proxy knows its address.
+    let address = "https://published.example.com";
+    fixture.merge_status::<MCPRemoteProxy>("p", json!({"status": {"externalUrl": address}})).await;
+    drop(stopped);
+    let proxy = fixture.until::<MCPRemoteProxy>("p", "settled", crate::remote_proxies::is_settled).await;
+    assert_eq!(json!(proxy.status)["externalUrl"], address);
+    fixture.merge::<MCPRemoteProxy>("p", json!({"spec": {"remoteUrl": "http://127.0.0.1"}})).await;
+    let failed = |proxy: &MCPRemoteProxy| json!(proxy.status)["phase"] == "Failed";
+    let proxy = fixture.until::<MCPRemoteProxy>("p", "failed", failed).await;
+    assert_eq!(json!(proxy.status)["externalUrl"], address);
+    for sent in record.writes_to("/mcpremoteproxies/p/status") {
+        assert_eq!(sent.body["status"].get("externalUrl"), None, "{sent:?}");
+    }
 }
 
 async fn a_condition_added_in_between_survives(fixture: Fixture) {
