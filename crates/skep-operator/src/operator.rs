@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use kube::Client;
 use skep_api::kind::Kind as _;
@@ -33,6 +34,9 @@ pub const KINDS: [&str; 8] = [
     MCPToolConfig::DEFINITION.kind,
     MCPWebhookConfig::DEFINITION.kind,
 ];
+
+/// How long the first lists may take before it is told that they are missing.
+const WAITED_LONG: Duration = Duration::from_secs(15);
 
 /// An operator that runs. Dropping it ends everything; nothing needs to be put in order first.
 #[derive(Debug)]
@@ -73,9 +77,16 @@ impl Operator {
         operator
     }
 
-    /// Waits until everything that is watched is known.
+    /// Waits until everything that is watched is known, and says what it waits for when that takes long.
     pub async fn ready(&self) {
-        self.cluster.complete(self.enforces).await;
+        while tokio::time::timeout(WAITED_LONG, self.cluster.complete(self.enforces)).await.is_err() {
+            let kinds = self.cluster.unknown(self.enforces).join(", ");
+            tracing::warn!(
+                kinds,
+                "nothing is reconciled: these kinds cannot be listed; install the CRDs (`skep crds | kubectl apply \
+                 --server-side -f -`), and let the operator list and watch them (deploy/manifests has the roles)"
+            );
+        }
     }
 
     /// Looks at everything again, whether it has changed or not. At rest that writes nothing.

@@ -6,20 +6,23 @@ mod packed;
 mod pod;
 mod references;
 mod seen;
+mod shallow;
 mod targets;
 mod watches;
 mod written;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use futures::FutureExt as _;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
 use k8s_openapi::api::core::v1::{ConfigMap, Service, ServiceAccount};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
-use kube::Client;
+use kube::{Client, Resource as _};
 use serde::Serialize;
 use skep_api::kind::Kind;
 use skep_api::kinds::{
@@ -99,6 +102,23 @@ macro_rules! cluster {
                 if at_times {
                     $(self.$rare.complete().await;)+
                 }
+            }
+
+            /// The kinds of which [`Self::complete`] still waits for a list.
+            pub fn unknown(&self, at_times: bool) -> Vec<String> {
+                let mut unknown = Vec::new();
+                let mut look = |is_known: Option<()>, kind: Cow<'_, str>| {
+                    if is_known.is_none() {
+                        unknown.push(kind.into_owned());
+                    }
+                };
+                look(self.pods.complete().now_or_never(), PodSeen::kind(&()));
+                $(look(self.$own.complete().now_or_never(), <$own_kind as kube::Resource>::kind(&()));)+
+                $(look(self.$child.complete().now_or_never(), <$child_kind as kube::Resource>::kind(&()));)+
+                if at_times {
+                    $(look(self.$rare.complete().now_or_never(), <$rare_kind as kube::Resource>::kind(&()));)+
+                }
+                unknown
             }
 
             /// Has every controller look at all objects of its kind again.

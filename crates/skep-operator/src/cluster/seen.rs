@@ -7,6 +7,7 @@ use skep_api::kind::Kind;
 use skep_api::names::annotations;
 
 use super::kind::named_as;
+use super::shallow;
 use crate::place;
 
 /// An object of kind `K`. One that cannot be read does not hide the others: a list of both is read all the same.
@@ -41,9 +42,10 @@ impl Unreadable {
 
 impl<'de, K: Kind> Deserialize<'de> for Seen<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut object = Value::deserialize(deserializer)?;
+        let (mut object, is_cut) = shallow::read(deserializer)?;
         trim(&mut object);
-        match read(&object) {
+        let read = if is_cut { Err(too_deep(&object)) } else { read(&object) };
+        match read {
             Ok(object) => Ok(Self::Read(object)),
             Err(cause) => {
                 let metadata = ObjectMeta::deserialize(&object["metadata"]).map_err(serde::de::Error::custom)?;
@@ -53,7 +55,8 @@ impl<'de, K: Kind> Deserialize<'de> for Seen<K> {
     }
 }
 
-/// What cannot be read is written as it came, so that it is no more readable afterwards.
+/// What cannot be read is written as it came, so that it is no more readable afterwards; what was cut off leaves a level
+/// that is too deep.
 impl<K: Kind> Serialize for Seen<K> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -61,6 +64,13 @@ impl<K: Kind> Serialize for Seen<K> {
             Self::Unreadable(unreadable) => unreadable.object.serialize(serializer),
         }
     }
+}
+
+/// What is wrong with an object that is nested too deeply.
+fn too_deep(object: &Value) -> String {
+    let members = object["spec"].as_object().into_iter().flatten();
+    let place = members.max_by_key(|(_, member)| shallow::depth(member)).map(|(name, _)| format!("spec.{name}"));
+    format!("{}: nested deeper than {} levels", place.as_deref().unwrap_or("spec"), shallow::LEVELS)
 }
 
 /// Reads an object. A status from elsewhere is no reason to leave it alone: it is read as one that has none yet.
@@ -106,6 +116,21 @@ mod tests {
     use skep_api::kinds::MCPServer;
 
     use super::*;
+
+    #[test]
+    fn one_deep_object_does_not_hide_the_others() {
+        let deep = format!("{}1{}", r#"{"a":"#.repeat(300), "}".repeat(300));
+        let text = format!(
+            r#"{{"metadata": {{}}, "items": [
+                {{"metadata": {{"name": "deep"}}, "spec": {{"image": "i", "podTemplateSpec": {deep}}}, "status": {{"phase": "Ready"}}}},
+                {{"metadata": {{"name": "good"}}, "spec": {{"image": "i"}}}}]}}"#
+        );
+        let list: ObjectList<Seen<MCPServer>> = serde_json::from_str(&text).unwrap();
+        let [Seen::Unreadable(deep), Seen::Read(good)] = list.items.as_slice() else { panic!("{list:?}") };
+        assert_eq!(deep.cause, "spec.podTemplateSpec: nested deeper than 100 levels");
+        assert_eq!((deep.metadata.name.as_deref(), &deep.status["phase"]), (Some("deep"), &json!("Ready")));
+        assert_eq!(good.name_any(), "good");
+    }
 
     #[test]
     fn one_unreadable_object_does_not_hide_the_others() {

@@ -143,6 +143,8 @@ async fn work(
         ready.send_replace(true);
         eprintln!("standing by: another replica may lead");
         candidate.elected().await;
+        // One that leads is ready when it works.
+        ready.send_replace(false);
     }
     let said = std::env::var(env::operator::OPENSHIFT).ok();
     settings.operator.proxy.openshift = openshift::detect(&client, said.as_deref()).await;
