@@ -1,14 +1,14 @@
 //! What is taken away when an MCPServer is deleted; the rest goes by garbage collection.
 
-use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::{ConfigMap, Service};
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt as _;
 use skep_api::conditions::{self, Statement, reasons, types};
 use skep_api::kinds::MCPServer;
 use skep_api::kinds::mcp_server::MCPServerPhase;
-use skep_api::names::{finalizers, mcp_server, proxy_pod};
+use skep_api::names::{finalizers, proxy_pod};
 use skep_control::Next;
 
+use super::backend;
 use crate::cluster::Cluster;
 use crate::failure::Failure;
 use crate::time::now;
@@ -30,11 +30,8 @@ pub async fn finalize(cluster: &Cluster, server: &MCPServer, writer: &Writer<MCP
         // The object is another one now; this pass is repeated with it.
         return Ok(Next::Rest);
     }
-    let name = server.name_any();
-    delete::<_, StatefulSet>(cluster, server, &mcp_server::stateful_set(&name)).await?;
-    delete::<_, Service>(cluster, server, &mcp_server::backend_headless_service(&name)).await?;
-    delete::<_, Service>(cluster, server, &mcp_server::backend_service(&name)).await?;
-    delete::<_, ConfigMap>(cluster, server, &proxy_pod::run_config(&name)).await?;
+    backend::remove(cluster, server).await?;
+    delete::<_, ConfigMap>(cluster, server, &proxy_pod::run_config(&server.name_any())).await?;
     writer.remove_finalizer(server, finalizers::MCP_SERVER).await?;
     Ok(Next::Rest)
 }

@@ -14,7 +14,7 @@ use skep_control::Key;
 
 use crate::cluster::{ChildKind as _, Cluster, Written};
 use crate::failure::Failure;
-use crate::write::Writer;
+use crate::write::{Writer, is_controlled_by};
 
 /// A restart that was asked for and has not been carried out, with the text that asked for it.
 fn pending(server: &MCPServer) -> Option<&str> {
@@ -34,7 +34,7 @@ pub async fn restart(cluster: &Cluster, server: &MCPServer, writer: &Writer<MCPS
     let namespace = server.namespace().unwrap_or_default();
     match server.annotations().get(annotations::RESTART_STRATEGY).map(String::as_str) {
         Some(annotations::RESTART_IMMEDIATE) => delete_pods(cluster, &namespace, &server.name_any()).await,
-        _ => stamp(cluster, &namespace, &server.name_any()).await.map(drop),
+        _ => stamp(cluster, server).await,
     }
     .map_err(|failure| failure.because("failed to perform restart"))?;
     let done = json!({"annotations": {annotations::LAST_PROCESSED_RESTART: asked}});
@@ -46,16 +46,19 @@ pub async fn restart(cluster: &Cluster, server: &MCPServer, writer: &Writer<MCPS
 }
 
 /// Stamps the proxy's pod template, so that its pods are replaced one after the other. A Deployment that does not exist
-/// needs no restart.
-pub async fn stamp(cluster: &Cluster, namespace: &str, name: &str) -> Result<(), Failure> {
-    let key = Key::new(namespace, mcp_server::deployment(name));
-    let Some(live) = cluster.child::<Deployment>(&key) else { return Ok(()) };
+/// needs no restart, and one of somebody else is none of ours.
+pub async fn stamp(cluster: &Cluster, server: &MCPServer) -> Result<(), Failure> {
+    let namespace = server.namespace().unwrap_or_default();
+    let key = Key::new(namespace.as_str(), mcp_server::deployment(&server.name_any()));
+    let Some(live) = cluster.child::<Deployment>(&key).filter(|live| is_controlled_by(live.as_ref(), server)) else {
+        return Ok(());
+    };
     let now = Timestamp::from_second(Timestamp::now().as_second()).unwrap_or_default();
     let patch = json!({
         "metadata": {"resourceVersion": live.resource_version()},
         "spec": {"template": {"metadata": {"annotations": {annotations::RESTARTED_AT: now.to_string()}}}},
     });
-    let api: Api<Written<Deployment>> = Api::namespaced(cluster.client.clone(), namespace);
+    let api: Api<Written<Deployment>> = Api::namespaced(cluster.client.clone(), &namespace);
     // Another manager than that of the children: what it writes is no part of what is desired, and stays.
     let params = PatchParams { field_manager: Some(field_managers::RESTART.to_owned()), ..PatchParams::default() };
     match api.patch(&key.name, &params, &Patch::Merge(&patch)).await {
