@@ -57,14 +57,20 @@ pub(crate) fn check_cedar(options: &CedarOptions) -> Result<(), String> {
     if options.policies.is_empty() {
         return Err("policies must have at least one policy".to_owned());
     }
-    for (index, policy) in options.policies.iter().enumerate() {
-        Policy::parse(None, policy).map_err(|error| format!("policies[{index}] is no Cedar policy: {error}"))?;
+    if let Some((index, error)) = first_unreadable(&options.policies) {
+        return Err(format!("policies[{index}] is no Cedar policy: {error}"));
     }
     if !options.entities_json.trim().is_empty() {
         Entities::from_json_str(&options.entities_json, None)
             .map_err(|error| format!("entities_json is no list of Cedar entities: {error}"))?;
     }
     Ok(())
+}
+
+/// The first policy that Cedar cannot read, and why.
+pub(crate) fn first_unreadable(policies: &[String]) -> Option<(usize, String)> {
+    let errors = policies.iter().map(|policy| Policy::parse(None, policy).err());
+    errors.enumerate().find_map(|(index, error)| Some((index, error?.to_string())))
 }
 
 fn check_http(options: &HttpPdpOptions) -> Result<(), String> {

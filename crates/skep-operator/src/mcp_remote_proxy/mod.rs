@@ -10,7 +10,7 @@ use skep_api::conditions::{Statement, reasons, types};
 use skep_api::kind::Kind as _;
 use skep_api::kinds::MCPRemoteProxy;
 use skep_api::names::{events, labels};
-use skep_control::Next;
+use skep_control::{Key, Next};
 
 use self::validate::{Wrong, validate};
 use crate::cluster::Cluster;
@@ -20,6 +20,7 @@ use crate::failure::Failure;
 use crate::proxy::build::{Stop, build};
 use crate::proxy::hashes::Hashes;
 use crate::proxy::report::Report;
+use crate::proxy::setbacks::Setbacks;
 use crate::proxy::status::{WorkloadStatus as _, conclude};
 use crate::proxy::{Proxied as _, checks, notes};
 use crate::settings::ProxySettings;
@@ -31,16 +32,18 @@ pub struct MCPRemoteProxyController {
     cluster: Arc<Cluster>,
     recorder: Recorder,
     settings: ProxySettings,
+    setbacks: Setbacks,
 }
 
 impl MCPRemoteProxyController {
     pub fn new(cluster: Arc<Cluster>, recorder: Recorder, settings: ProxySettings) -> Self {
-        Self { cluster, recorder, settings }
+        Self { cluster, recorder, settings, setbacks: Setbacks::default() }
     }
 
     /// Validates the proxy and brings everything that belongs to it to its desired state.
     async fn complete(&self, proxy: &MCPRemoteProxy, hashes: &mut Hashes, report: &mut Report) -> Result<(), Stop> {
-        if let Err(wrong) = validate(&self.cluster, proxy).await.map_err(Stop::Interrupted)? {
+        let interrupted = |failure| Stop::interrupted(format!("Validation failed: {failure}"), failure);
+        if let Err(wrong) = validate(&self.cluster, proxy).await.map_err(interrupted)? {
             return Err(refuse(&wrong, report));
         }
         let passed = "All configuration validations passed";
@@ -77,6 +80,10 @@ impl Reconcile for MCPRemoteProxyController {
         &self.recorder
     }
 
+    fn forget(&self, key: &Key) {
+        self.setbacks.forget(key);
+    }
+
     async fn reconcile(&self, proxy: &MCPRemoteProxy, writer: &Writer<MCPRemoteProxy>) -> Result<Next, Failure> {
         if proxy.metadata.deletion_timestamp.is_some() {
             // Everything goes by garbage collection.
@@ -86,7 +93,8 @@ impl Reconcile for MCPRemoteProxyController {
         let before = proxy.status.clone().unwrap_or_default();
         let mut hashes = before.hashes();
         checks::session_storage(proxy.common(), &mut report);
-        let (outcome, next) = match self.complete(proxy, &mut hashes, &mut report).await {
+        let built = self.complete(proxy, &mut hashes, &mut report).await;
+        let (outcome, next) = match self.setbacks.judge(Key::of(proxy), built) {
             Ok(()) => {
                 let common = proxy.common();
                 let pods = self.cluster.pods(common.namespace, &labels::mcp_remote_proxy(common.name));
@@ -94,7 +102,7 @@ impl Reconcile for MCPRemoteProxyController {
                 (Ok(phase::phase(alive)), Ok(Next::Rest))
             }
             Err(Stop::Told(incomplete, next)) => (Err(incomplete), next),
-            Err(Stop::Interrupted(failure)) => return Err(failure),
+            Err(Stop::Interrupted(_, failure)) => return Err(failure),
             Err(Stop::Wait) => return Ok(Next::Rest),
         };
         let status = conclude(proxy, before, outcome, hashes, report);

@@ -1,7 +1,6 @@
 //! What is wrong with the spec of an MCPRemoteProxy, and with what it names.
 
 use k8s_openapi::api::core::v1::Secret;
-use kube::Api;
 use skep_api::conditions::reasons;
 use skep_api::config::run_config::{AuthzConfig, AuthzType};
 use skep_api::kinds::{MCPExternalAuthConfig, MCPRemoteProxy};
@@ -9,6 +8,7 @@ use skep_control::Key;
 
 use super::address;
 use crate::cluster::{Cluster, Seen};
+use crate::config::authz::first_unreadable;
 use crate::failure::Failure;
 use crate::proxy::Proxied as _;
 use crate::proxy::gather::{self, Lacking};
@@ -26,7 +26,7 @@ pub struct Wrong {
 
 /// The first thing that is wrong, in the order of the contract.
 pub async fn validate(cluster: &Cluster, proxy: &MCPRemoteProxy) -> Result<Result<(), Wrong>, Failure> {
-    if let Err(wrong) = external_auth(cluster, proxy).and_then(|()| own(proxy)) {
+    if let Err(wrong) = external_auth(cluster, proxy).and_then(|()| own(proxy)).and_then(|()| inline_policies(proxy)) {
         return Ok(Err(wrong));
     }
     if let Some(wrong) = policies(cluster, proxy).await? {
@@ -54,6 +54,17 @@ fn own(proxy: &MCPRemoteProxy) -> Result<(), Wrong> {
         text,
         is_watched: true,
     })
+}
+
+fn inline_policies(proxy: &MCPRemoteProxy) -> Result<(), Wrong> {
+    let Some(inline) = proxy.common().authz_config.and_then(run_config::inline_policies) else { return Ok(()) };
+    match first_unreadable(&inline.policies) {
+        None => Ok(()),
+        Some((index, cause)) => {
+            let text = format!("cedar policy at index {index} has invalid syntax: {cause}");
+            Err(Wrong { reason: reasons::AUTHZ_POLICY_SYNTAX_INVALID, text, is_watched: true })
+        }
+    }
 }
 
 async fn policies(cluster: &Cluster, proxy: &MCPRemoteProxy) -> Result<Option<Wrong>, Failure> {
@@ -86,11 +97,10 @@ fn check(document: &AuthzConfig) -> Result<(), String> {
 
 async fn header_secrets(cluster: &Cluster, proxy: &MCPRemoteProxy) -> Result<Option<Wrong>, Failure> {
     let namespace = proxy.common().namespace;
-    let secrets: Api<Secret> = Api::namespaced(cluster.client.clone(), namespace);
     let headers = proxy.spec.header_forward.iter().flat_map(|forward| &forward.add_headers_from_secret);
     for header in headers {
         let (secret, name) = (&header.value_secret_ref.name, &header.header_name);
-        if secrets.get_opt(secret).await?.is_none() {
+        if gather::named::<Secret>(&cluster.client, namespace, secret).await?.is_none() {
             let text =
                 format!("secret \"{secret}\" referenced for header \"{name}\" not found in namespace \"{namespace}\"");
             return Ok(Some(Wrong { reason: reasons::HEADER_SECRET_NOT_FOUND, text, is_watched: false }));

@@ -28,6 +28,7 @@ use crate::failure::Failure;
 use crate::handshake::Handshake;
 use crate::proxy::build::{Stop, build};
 use crate::proxy::report::Report;
+use crate::proxy::setbacks::Setbacks;
 use crate::proxy::status::{Standing, WorkloadStatus as _, conclude};
 use crate::proxy::{Proxied as _, checks, notes};
 use crate::settings::ProxySettings;
@@ -40,6 +41,7 @@ pub struct MCPServerController {
     recorder: Recorder,
     settings: ProxySettings,
     verifier: Option<Verifier>,
+    setbacks: Setbacks,
 }
 
 impl MCPServerController {
@@ -51,7 +53,7 @@ impl MCPServerController {
         handshake: Option<Arc<dyn Handshake>>,
     ) -> Self {
         let verifier = handshake.map(|handshake| Verifier::new(cluster.clone(), handshake));
-        Self { cluster, recorder, settings, verifier }
+        Self { cluster, recorder, settings, verifier, setbacks: Setbacks::default() }
     }
 
     /// Says what can be said without looking at references.
@@ -95,13 +97,6 @@ impl MCPServerController {
         };
         (standing, running, next)
     }
-
-    async fn finalize(&self, server: &MCPServer, writer: &Writer<MCPServer>) -> Result<Next, Failure> {
-        if let Some(verifier) = &self.verifier {
-            verifier.forget(&Key::of(server));
-        }
-        finalize::finalize(&self.cluster, server, writer).await
-    }
 }
 
 /// Whether pods of an older template of a Deployment are still about.
@@ -120,9 +115,17 @@ impl Reconcile for MCPServerController {
         &self.recorder
     }
 
+    fn forget(&self, key: &Key) {
+        self.setbacks.forget(key);
+        if let Some(verifier) = &self.verifier {
+            verifier.forget(key);
+        }
+    }
+
     async fn reconcile(&self, server: &MCPServer, writer: &Writer<MCPServer>) -> Result<Next, Failure> {
         if server.metadata.deletion_timestamp.is_some() {
-            return self.finalize(server, writer).await;
+            self.forget(&Key::of(server));
+            return finalize::finalize(&self.cluster, server, writer).await;
         }
         if !has_finalizer(server, finalizers::MCP_SERVER) {
             // The write wakes this controller again, with the object as it is then.
@@ -137,18 +140,19 @@ impl Reconcile for MCPServerController {
         status.selector = Some(labels::selector_text(&labels::mcp_server(&server.name_any())));
         let mut hashes = status.hashes();
         self.advise(server, &mut report);
-        let (outcome, next) =
-            match Box::pin(build(&self.cluster, &self.settings, server, &mut hashes, &mut report)).await {
-                Ok(()) => {
-                    let (standing, running, verified) = self.judge(server, &mut report);
-                    status.ready_replicas = Some(running);
-                    let healed = backend::heal(&self.cluster, server).await;
-                    (Ok(standing), healed.map(|healed| sooner(healed, verified)))
-                }
-                Err(Stop::Told(incomplete, next)) => (Err(incomplete), next),
-                Err(Stop::Interrupted(failure)) => return Err(failure),
-                Err(Stop::Wait) => return Ok(Next::Rest),
-            };
+        let built = Box::pin(build(&self.cluster, &self.settings, server, &mut hashes, &mut report)).await;
+        let built = built.and_then(|()| backend::check(&self.cluster, server));
+        let (outcome, next) = match self.setbacks.judge(Key::of(server), built) {
+            Ok(()) => {
+                let (standing, running, verified) = self.judge(server, &mut report);
+                status.ready_replicas = Some(running);
+                let healed = backend::heal(&self.cluster, server).await;
+                (Ok(standing), healed.map(|healed| sooner(healed, verified)))
+            }
+            Err(Stop::Told(incomplete, next)) => (Err(incomplete), next),
+            Err(Stop::Interrupted(_, failure)) => return Err(failure),
+            Err(Stop::Wait) => return Ok(Next::Rest),
+        };
         let status = conclude(server, status, outcome, hashes, report);
         writer.status(server, &status).await?;
         let before = server.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();

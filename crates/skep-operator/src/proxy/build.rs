@@ -28,8 +28,8 @@ const RECHECK: Duration = Duration::from_secs(30);
 pub enum Stop {
     /// The status tells it; what is to be done about it comes along.
     Told(Incomplete, Result<Next, Failure>),
-    /// Nothing is wrong with the object: the attempt is repeated.
-    Interrupted(Failure),
+    /// Nothing is wrong with the object: the attempt is repeated. If that does not help, there is this to tell.
+    Interrupted(Incomplete, Failure),
     /// Something is about to change, and wakes the controller when it has. There is nothing to tell.
     Wait,
 }
@@ -52,6 +52,11 @@ impl Stop {
         Self::Told(Incomplete::failed(reason, text), Ok(next))
     }
 
+    /// Something went wrong that may not the next time.
+    pub fn interrupted(text: String, failure: Failure) -> Self {
+        Self::Interrupted(Incomplete::failed(reasons::NOT_READY, text), failure)
+    }
+
     /// As [`Stop::told`], about something that is not watched.
     pub fn told_now_and_then(text: String) -> Self {
         Self::told(reasons::NOT_READY, text, Next::After(RECHECK))
@@ -59,7 +64,8 @@ impl Stop {
 }
 
 impl Incomplete {
-    fn failed(reason: &'static str, text: String) -> Self {
+    /// Something is wrong.
+    pub fn failed(reason: &'static str, text: String) -> Self {
         Self { is_pending: false, reason, message: Some(text.clone()), text }
     }
 }
@@ -80,11 +86,11 @@ pub async fn build<O: Proxied>(
     let mut resolved = resolve(cluster, common, target, hashes, report).map_err(unusable)?;
     let kind = O::DEFINITION.kind;
     let gathered = gather(&cluster.client, &inputs, &mut resolved, report).await;
-    gathered.map_err(|lacking| match lacking {
-        Lacking::Failure(failure) => Stop::Interrupted(failure),
-        Lacking::Content(text) => {
-            let doing = "Failed to build configuration: failed to create RunConfig from";
-            Stop::told_now_and_then(format!("{doing} {kind}: {text}"))
+    gathered.map_err(|lacking| {
+        let text = format!("Failed to build configuration: failed to create RunConfig from {kind}: {lacking}");
+        match lacking {
+            Lacking::Failure(failure) => Stop::interrupted(text, failure),
+            Lacking::Content(_) => Stop::told_now_and_then(text),
         }
     })?;
     let written = write(cluster, owner, &Inputs { resolved: &resolved, ..inputs }).await;
@@ -127,7 +133,7 @@ fn unusable(unusable: Unusable) -> Stop {
 fn unwritten(unfinished: Unfinished, report: &mut Report) -> Stop {
     let text = unfinished.to_string();
     match unfinished.cause {
-        Cause::Apply(ApplyError::Failure(failure)) if !failure.is_final() => Stop::Interrupted(failure),
+        Cause::Apply(ApplyError::Failure(failure)) if !failure.is_final() => Stop::interrupted(text, failure),
         Cause::Apply(ApplyError::Failure(failure)) => {
             Stop::Told(Incomplete::failed(reasons::NOT_READY, text), Err(failure))
         }

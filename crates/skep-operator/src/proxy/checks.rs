@@ -21,6 +21,9 @@ pub fn group(cluster: &Cluster, common: Common<'_>, report: &mut Report) {
     };
     let statement = match cluster.get::<MCPGroup>(&Key::new(common.namespace, name)).as_deref() {
         None | Some(Seen::Unreadable(_)) => missing(),
+        Some(Seen::Read(group)) if group.metadata.deletion_timestamp.is_some() => {
+            Statement::fails(type_, reasons::GROUP_REF_NOT_FOUND, "Referenced MCPGroup is being deleted")
+        }
         Some(Seen::Read(group)) => match group.status.as_ref().map(|status| status.phase).unwrap_or_default() {
             MCPGroupPhase::Ready => {
                 let text = format!("MCPGroup '{name}' is valid and ready");

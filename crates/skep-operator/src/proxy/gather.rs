@@ -2,8 +2,10 @@
 
 use std::fmt;
 
+use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{Api, Client};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use skep_api::conditions::types;
 use skep_api::config::run_config::{AuthzConfig as AuthzDocument, PermissionProfile};
@@ -14,6 +16,9 @@ use skep_api::names::proxy_pod;
 use super::report::Report;
 use super::{Common, Inputs, Resolved, Target, checks};
 use crate::failure::Failure;
+
+/// The longest name of an object.
+const NAME_LIMIT: usize = 253;
 
 /// Why a workload cannot be built yet.
 #[derive(Debug, thiserror::Error)]
@@ -53,16 +58,13 @@ async fn identity_provider(
     resolved: &mut Resolved,
     report: &mut Report,
 ) -> Result<(), Lacking> {
-    let Some(config) = &resolved.oidc else {
-        if common.oidc_config_ref.is_some() {
-            report.keep(types::CA_BUNDLE_REF_VALIDATED);
-        }
-        return Ok(());
-    };
+    let Some(config) = &resolved.oidc else { return Ok(()) };
+    // It may name certificates no more.
+    report.clear(types::CA_BUNDLE_REF_VALIDATED, None);
     if let Some(inline) = &config.spec.inline {
         let bundle = inline.ca_bundle_ref.as_ref().and_then(|bundle| bundle.config_map_ref.as_ref());
         let keys = match bundle.filter(|bundle| !bundle.name.is_empty()) {
-            Some(bundle) => config_map(client, common.namespace, &bundle.name).await?.map(|found| keys(&found)),
+            Some(bundle) => named(client, common.namespace, &bundle.name).await?.map(|found| keys(&found)),
             None => None,
         };
         if let Some(statement) = checks::ca_bundle(config, common.namespace, keys.as_deref()) {
@@ -83,7 +85,7 @@ async fn permission_profile(client: &Client, inputs: &Inputs<'_>) -> Result<Opti
     let Some(profile) = profile.filter(|profile| profile.type_ == PermissionProfileSource::ConfigMap) else {
         return Ok(None);
     };
-    let found = config_map(client, inputs.common.namespace, &profile.name).await?;
+    let found = named::<ConfigMap>(client, inputs.common.namespace, &profile.name).await?;
     let source = Source {
         what: "permission profile",
         name: &profile.name,
@@ -99,14 +101,18 @@ async fn permission_profile(client: &Client, inputs: &Inputs<'_>) -> Result<Opti
 pub async fn document_of(client: &Client, common: Common<'_>) -> Result<Option<AuthzDocument>, Lacking> {
     let authz = common.authz_config.filter(|authz| authz.type_ == AuthzSource::ConfigMap);
     let Some(reference) = authz.and_then(|authz| authz.config_map.as_ref()) else { return Ok(None) };
-    let found = config_map(client, common.namespace, &reference.name).await?;
+    let found = named::<ConfigMap>(client, common.namespace, &reference.name).await?;
     let document = authorization(reference, common.namespace).document(found.as_ref());
     document.map(|document| Some(AuthzDocument(document))).map_err(Lacking::Content)
 }
 
 fn authorization<'a>(reference: &'a AuthzConfigMap, namespace: &'a str) -> Source<'a> {
-    let key = if reference.key.is_empty() { proxy_pod::AUTHZ_KEY } else { &reference.key };
-    Source { what: "authorization", name: &reference.name, key, namespace }
+    Source { what: "authorization", name: &reference.name, key: authorization_key(reference), namespace }
+}
+
+/// The key of a ConfigMap with policies.
+pub fn authorization_key(reference: &AuthzConfigMap) -> &str {
+    if reference.key.is_empty() { proxy_pod::AUTHZ_KEY } else { &reference.key }
 }
 
 /// Where a document is that is written as YAML or JSON.
@@ -149,8 +155,27 @@ fn first_line(error: &serde_saphyr::Error) -> String {
     line.strip_prefix("error: ").unwrap_or(line).to_owned()
 }
 
-async fn config_map(client: &Client, namespace: &str, name: &str) -> Result<Option<ConfigMap>, kube::Error> {
-    Api::<ConfigMap>::namespaced(client.clone(), namespace).get_opt(name).await
+/// An object that a user names. What is no name, nothing is called; and in a request it would mean something else.
+pub async fn named<K>(client: &Client, namespace: &str, name: &str) -> Result<Option<K>, kube::Error>
+where
+    K: kube::Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + DeserializeOwned + fmt::Debug,
+{
+    if !is_name(name) {
+        return Ok(None);
+    }
+    Api::<K>::namespaced(client.clone(), namespace).get_opt(name).await
+}
+
+/// Whether an object of any kind can be called this.
+fn is_name(text: &str) -> bool {
+    let is_inner = |letter: u8| letter.is_ascii_lowercase() || letter.is_ascii_digit();
+    let is_label = |label: &str| {
+        let letters = label.as_bytes();
+        letters.first().is_some_and(|letter| is_inner(*letter))
+            && letters.last().is_some_and(|letter| is_inner(*letter))
+            && letters.iter().all(|letter| is_inner(*letter) || *letter == b'-')
+    };
+    text.len() <= NAME_LIMIT && text.split('.').all(is_label)
 }
 
 fn keys(found: &ConfigMap) -> Vec<String> {
@@ -167,7 +192,7 @@ pub enum HasKey {
 
 /// Looks for a key of a Secret. The value is dropped at once.
 pub async fn has_key(client: &Client, namespace: &str, name: &str, key: &str) -> Result<HasKey, kube::Error> {
-    let found = Api::<Secret>::namespaced(client.clone(), namespace).get_opt(name).await?;
+    let found: Option<Secret> = named(client, namespace, name).await?;
     Ok(match found.map(|secret| secret.data.unwrap_or_default()) {
         None => HasKey::NoSecret,
         Some(data) if data.contains_key(key) => HasKey::Yes,
@@ -180,6 +205,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn names_are_told_from_paths() {
+        for name in ["a", "a-b.c", "0"] {
+            assert!(is_name(name), "{name}");
+        }
+        for text in ["", "a ", "A", "-a", "a-", "a..b", "../x", "a/b", "a%2fb", "a?x=", &"a".repeat(254)] {
+            assert!(!is_name(text), "{text}");
+        }
+    }
 
     #[test]
     fn policies_are_yaml_or_json() {

@@ -7,6 +7,7 @@ pub mod build;
 pub mod checks;
 pub mod gather;
 pub mod hashes;
+mod inputs;
 mod metadata;
 mod names;
 mod network_policy;
@@ -18,6 +19,7 @@ pub mod report;
 pub mod resolve;
 pub mod run_config;
 mod service;
+pub mod setbacks;
 pub mod status;
 pub mod write;
 

@@ -24,6 +24,7 @@ const SHARED: [&str; 11] = [
 pub struct Report {
     said: Vec<Statement>,
     kept: Vec<&'static str>,
+    cleared: Vec<(&'static str, Option<&'static str>)>,
 }
 
 impl Report {
@@ -37,14 +38,24 @@ impl Report {
         self.kept.push(type_);
     }
 
+    /// What was wrong is over. The condition goes, also where it would be kept, unless it has this reason.
+    pub fn clear(&mut self, type_: &'static str, unless: Option<&'static str>) {
+        self.cleared.push((type_, unless));
+    }
+
     /// The conditions that follow from the report. Of the shared ones and of the kind's `own` those go about which
-    /// nothing was said; others are not ours and stay.
+    /// nothing was said and which nobody keeps; others are not ours and stay.
     pub fn conditions(self, before: &[Condition], own: &[&str], generation: Option<i64>) -> Vec<Condition> {
         let said = |type_: &str| self.said.iter().any(|statement| statement.type_ == type_);
         let mut after: Vec<Condition> = before.to_vec();
         after.retain(|condition| {
             let type_ = condition.type_.as_str();
-            !(SHARED.contains(&type_) || own.contains(&type_)) || said(type_) || self.kept.contains(&type_)
+            let is_cleared = self
+                .cleared
+                .iter()
+                .any(|(cleared, unless)| *cleared == type_ && unless.is_none_or(|unless| condition.reason != unless));
+            let is_ours = SHARED.contains(&type_) || own.contains(&type_);
+            !is_ours || said(type_) || (self.kept.contains(&type_) && !is_cleared)
         });
         let now = now();
         let mut statements = self.said;
@@ -67,13 +78,17 @@ mod tests {
         first.say(Statement::holds("A", "Yes", ""));
         first.say(Statement::holds("B", "Yes", ""));
         first.say(Statement::holds("C", "Yes", ""));
+        first.say(Statement::holds("D", "Yes", ""));
         first.say(Statement::holds("Foreign", "Yes", ""));
         let before = first.conditions(&[], &[], Some(1));
         let mut second = Report::default();
         second.say(Statement::holds("A", "Yes", ""));
         second.say(Statement::fails("A", "No", ""));
         second.keep("C");
-        let after = second.conditions(&before, &["A", "B", "C"], Some(2));
+        second.clear("C", Some("Yes"));
+        second.keep("D");
+        second.clear("D", Some("No"));
+        let after = second.conditions(&before, &["A", "B", "C", "D"], Some(2));
         let found: Vec<_> =
             after.iter().map(|condition| (condition.type_.as_str(), condition.reason.as_str())).collect();
         assert_eq!(found, [("A", "No"), ("C", "Yes"), ("Foreign", "Yes")]);

@@ -75,13 +75,8 @@ pub fn resolve(
     let is_remote = matches!(target, Target::Remote(_));
     let kind = if is_remote { "MCPRemoteProxy" } else { "MCPServer" };
     let mut search = Resolver { cluster, common, kind, is_remote, report, hashes, resolved: Resolved::default() };
-    match search.all(webhooks) {
-        Ok(()) => Ok(search.resolved),
-        Err(unusable) => {
-            search.keep_the_rest(webhooks);
-            Err(unusable)
-        }
-    }
+    search.all(webhooks)?;
+    Ok(search.resolved)
 }
 
 impl Resolver<'_> {
@@ -93,20 +88,6 @@ impl Resolver<'_> {
         self.auth_server()?;
         self.oidc()?;
         self.authz()
-    }
-
-    /// What was known of references that were not looked at still holds.
-    fn keep_the_rest(&mut self, webhooks: Option<&str>) {
-        let references = [
-            (types::TOOL_CONFIG_VALIDATED, self.common.tool_config_ref.is_some()),
-            (types::TELEMETRY_CONFIG_REF_VALIDATED, self.common.telemetry_config_ref.is_some()),
-            (types::WEBHOOK_CONFIG_VALIDATED, webhooks.is_some()),
-            (types::AUTH_SERVER_REF_VALIDATED, self.common.auth_server_ref.is_some()),
-            (types::OIDC_CONFIG_REF_VALIDATED, self.common.oidc_config_ref.is_some()),
-            (types::CA_BUNDLE_REF_VALIDATED, self.common.oidc_config_ref.is_some()),
-            (types::AUTHZ_CONFIG_REF_VALIDATED, self.common.authz_config_ref.is_some()),
-        ];
-        references.into_iter().filter(|(_, is_set)| *is_set).for_each(|(type_, _)| self.report.keep(type_));
     }
 
     fn find<K: OwnKind>(&self, name: &str) -> Found<K> {
@@ -224,6 +205,9 @@ impl Resolver<'_> {
         if self.is_remote {
             let text = format!("MCPExternalAuthConfig '{name}' is valid");
             self.report.say(Statement::holds(type_, reasons::EXTERNAL_AUTH_CONFIG_VALID, text));
+        } else {
+            // What the configuration of the proxy has to say about it is not judged here.
+            self.report.clear(type_, Some(reasons::INVALID_CONFIG));
         }
         self.hashes.external_auth = hash(object.status.as_ref());
         self.resolved.external_auth = Some(object);
@@ -253,11 +237,13 @@ impl Resolver<'_> {
             self.hashes.webhooks = None;
             return Ok(());
         };
+        let type_ = types::WEBHOOK_CONFIG_VALIDATED;
         let text = match self.find::<MCPWebhookConfig>(name) {
             Found::Missing => format!("mcpwebhookconfigs.toolhive.stacklok.dev \"{name}\" not found"),
             Found::Unreadable(cause) => format!("MCPWebhookConfig {name} cannot be read: {cause}"),
             Found::Object(object) => match object.validate() {
                 Ok(()) => {
+                    self.report.clear(type_, None);
                     self.hashes.webhooks = hash(object.status.as_ref());
                     self.resolved.webhooks = Some(object);
                     return Ok(());
@@ -265,7 +251,6 @@ impl Resolver<'_> {
                 Err(cause) => format!("invalid MCPWebhookConfig {name}: {cause}"),
             },
         };
-        let type_ = types::WEBHOOK_CONFIG_VALIDATED;
         self.report.say(Statement::fails(type_, reasons::WEBHOOK_CONFIG_INVALID, text.clone()));
         Err(Unusable::new(text))
     }

@@ -8,6 +8,7 @@ use skep_api::kinds::mcp_server::{MCPServerPhase, MCPServerStatus};
 use super::Proxied;
 use super::build::Incomplete;
 use super::hashes::Hashes;
+use super::inputs::conditions_with_input;
 use super::report::Report;
 
 /// Where a workload stands whose objects are all in place.
@@ -110,6 +111,7 @@ pub fn conclude<O: Proxied>(
             *members.url = Some(object.url());
         }
         Err(incomplete) => {
+            conditions_with_input(object.common(), object.target()).for_each(|type_| report.keep(type_));
             report.say(Statement::fails(types::READY, incomplete.reason, incomplete.text));
             *members.phase = Some(if incomplete.is_pending { O::Status::PENDING } else { O::Status::FAILED });
             if let Some(message) = incomplete.message {

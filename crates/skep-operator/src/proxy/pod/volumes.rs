@@ -15,6 +15,7 @@ use skep_api::names::webhook_secret::{self, List, Purpose};
 use skep_api::names::{ca_bundle, mcp_server, proxy_pod};
 
 use super::auth_server;
+use crate::proxy::gather::authorization_key;
 use crate::proxy::{Inputs, Target};
 
 /// The mode of files that only the proxy can read.
@@ -110,7 +111,7 @@ fn policies(inputs: &Inputs<'_>) -> Option<Mounted> {
         AuthzSource::Inline => (proxy_pod::inline_authz(inputs.common.name), proxy_pod::AUTHZ_KEY),
         AuthzSource::ConfigMap => {
             let config_map = authz.config_map.as_ref()?;
-            (config_map.name.clone(), config_map.key.as_str())
+            (config_map.name.clone(), authorization_key(config_map))
         }
     };
     let source = config_map(name, Some((key, proxy_pod::AUTHZ_KEY)));

@@ -27,7 +27,7 @@ pub(super) fn document(inputs: &Inputs<'_>) -> Result<Option<Document>, String> 
 }
 
 /// Inline policies without the claims that they are read with: what is mounted as a file.
-pub(super) fn inline(config: &AuthzConfig) -> Option<&InlineAuthz> {
+pub fn inline(config: &AuthzConfig) -> Option<&InlineAuthz> {
     config.inline.as_ref().filter(|_| config.type_ == AuthzSource::Inline)
 }
 

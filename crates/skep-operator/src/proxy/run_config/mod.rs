@@ -27,7 +27,7 @@ mod tests;
 
 use skep_api::config::run_config::{AuditConfig, EmbeddedAuthServerConfig, RunConfig};
 
-pub use self::authz::check_policies;
+pub use self::authz::{check_policies, inline as inline_policies};
 pub use self::config_map::{checksum, config_map, inline_authz};
 pub use self::error::{AuthServerReference, BuildError};
 pub use self::middleware::chain;

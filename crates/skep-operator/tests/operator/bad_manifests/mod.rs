@@ -10,13 +10,25 @@ use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::events::v1::Event;
 use kube::Api;
 use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use libtest_mimic::Trial;
 use serde_json::{Value, json};
+use skep_api::kinds::MCPServer;
 
 use self::table::Case;
-use crate::cluster::{Fixture, LOOSE};
-use crate::trials;
+use crate::cluster::{Fixture, Kind, LOOSE};
 
-trials![each_is_told_and_stops_nobody];
+/// Our own server takes no object that is nested more deeply than it reads; a real one does.
+pub fn trials(kind: Kind) -> Vec<Trial> {
+    let mut trials = both(kind);
+    if kind == Kind::Real {
+        trials.push(crate::trial(kind, "bad_manifests::a_deep_object_stops_nobody", a_deep_object_stops_nobody));
+    }
+    trials
+}
+
+fn both(kind: Kind) -> Vec<Trial> {
+    vec![crate::trial(kind, "bad_manifests::each_is_told_and_stops_nobody", each_is_told_and_stops_nobody)]
+}
 
 /// The namespace that the messages name.
 const NAMESPACE: &str = "bad";
@@ -51,6 +63,35 @@ async fn each_is_told_and_stops_nobody(fixture: Fixture) {
         fixture.api_of(&case.object()).delete(&case.name, &DeleteParams::default()).await.unwrap();
     }
     fixture.until_all_gone(bad.iter().chain(&good)).await;
+}
+
+async fn a_deep_object_stops_nobody(fixture: Fixture) {
+    let deep = format!("{}1{}", r#"{"a":"#.repeat(200), "}".repeat(200));
+    let text = format!(
+        r#"{{"apiVersion": "toolhive.stacklok.dev/v1beta1", "kind": "MCPServer", "metadata": {{"name": "deep"}},
+            "spec": {{"image": "i", "podTemplateSpec": {deep}}}}}"#
+    );
+    let place = format!("/apis/toolhive.stacklok.dev/v1beta1/namespaces/{}/mcpservers", fixture.namespace);
+    let request = http::Request::post(&place).header("content-type", "application/json").body(text.into_bytes());
+    fixture.client.request_text(request.unwrap()).await.unwrap();
+    // It is there when the operator starts, and while it runs.
+    let (_operator, _record) = fixture.operator().await;
+    fixture.create::<MCPServer>("good", json!({"image": "i"})).await;
+    crate::servers::settled(&fixture, "good").await;
+    let told = async || {
+        let request = http::Request::get(format!("{place}/deep")).body(Vec::new()).unwrap();
+        let text = fixture.client.request_text(request).await.unwrap();
+        text.contains("cannot be read: spec.podTemplateSpec: nested deeper than 100 levels").then_some(())
+    };
+    fixture.eventually("a word about it", told).await;
+    let request = http::Request::delete(format!("{place}/deep")).body(Vec::new()).unwrap();
+    fixture.client.request_text(request).await.unwrap();
+    let gone = async || {
+        let request = http::Request::get(format!("{place}/deep")).body(Vec::new()).unwrap();
+        matches!(fixture.client.request_text(request).await, Err(kube::Error::Api(status)) if status.code == 404)
+            .then_some(())
+    };
+    fixture.eventually("the end of it", gone).await;
 }
 
 fn read(object: &Value) -> DynamicObject {

@@ -1,0 +1,148 @@
+//! Conditions that stay while what they are about does, and what is told in the end.
+
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::api::{Patch, PatchParams};
+use serde_json::json;
+use skep_api::conditions::{self, Condition, ConditionStatus, types};
+use skep_api::kinds::mcp_remote_proxy::MCPRemoteProxyPhase;
+use skep_api::kinds::mcp_server::MCPServerPhase;
+use skep_api::kinds::{MCPGroup, MCPOIDCConfig, MCPRemoteProxy, MCPServer, MCPTelemetryConfig, MCPToolConfig};
+use skep_operator::settings::Settings;
+
+use crate::cluster::Fixture;
+use crate::configs::Example as _;
+use crate::remote_proxies;
+use crate::servers::{is_settled, settled};
+use crate::trials;
+use crate::wire::Faults;
+
+trials![
+    what_is_known_of_references_outlasts_another_mistake,
+    a_mended_reference_is_not_blamed_for_another,
+    what_stays_wrong_is_told,
+    a_group_that_is_to_go_counts_as_gone,
+];
+
+const KEPT: [&str; 3] =
+    [types::OIDC_CONFIG_REF_VALIDATED, types::TELEMETRY_CONFIG_REF_VALIDATED, types::GROUP_REF_VALIDATED];
+
+fn of(found: &[Condition], type_: &str) -> Option<Condition> {
+    conditions::find(found, type_).cloned()
+}
+
+fn all(server: &MCPServer) -> Vec<Condition> {
+    server.status.clone().unwrap_or_default().conditions
+}
+
+fn is_failed(server: &MCPServer) -> bool {
+    server.status.as_ref().is_some_and(|status| {
+        status.observed_generation == server.metadata.generation && status.phase == Some(MCPServerPhase::Failed)
+    })
+}
+
+async fn what_is_known_of_references_outlasts_another_mistake(fixture: Fixture) {
+    let (_operator, _record) = fixture.operator().await;
+    fixture.create::<MCPOIDCConfig>("o", MCPOIDCConfig::good(1)).await;
+    fixture.create::<MCPTelemetryConfig>("t", MCPTelemetryConfig::good(1)).await;
+    fixture.create::<MCPToolConfig>("f", MCPToolConfig::good(1)).await;
+    fixture.create::<MCPGroup>("g", json!({})).await;
+    let references = json!({"oidcConfigRef": MCPOIDCConfig::reference("o"), "telemetryConfigRef": {"name": "t"},
+        "toolConfigRef": {"name": "f"}, "groupRef": {"name": "g"}});
+    let with = |more: serde_json::Value| {
+        let mut spec = references.clone();
+        spec.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap());
+        spec
+    };
+    let pods = json!({"spec": {"priorityClassName": "p"}});
+    fixture.create::<MCPServer>("s", with(json!({"image": "i", "podTemplateSpec": pods}))).await;
+    let proxy = with(json!({"remoteUrl": "https://mcp.example.com", "podTemplateSpec": pods}));
+    fixture.create::<MCPRemoteProxy>("p", proxy).await;
+    let server = all(&settled(&fixture, "s").await);
+    let proxy = fixture.until::<MCPRemoteProxy>("p", "settled", remote_proxies::is_settled).await;
+    let proxy = proxy.status.unwrap().conditions;
+
+    // A mistake that is found before any reference is looked at.
+    fixture.merge::<MCPServer>("s", json!({"spec": {"podTemplateSpec": {"spec": {"containers": "none"}}}})).await;
+    let failed = all(&fixture.until::<MCPServer>("s", "failed", is_failed).await);
+    fixture.merge::<MCPRemoteProxy>("p", json!({"spec": {"remoteUrl": "http://127.0.0.1"}})).await;
+    let is_refused = |proxy: &MCPRemoteProxy| {
+        proxy.status.as_ref().is_some_and(|status| status.phase == Some(MCPRemoteProxyPhase::Failed))
+    };
+    let refused = fixture.until::<MCPRemoteProxy>("p", "refused", is_refused).await.status.unwrap().conditions;
+    let whole = [types::TOOL_CONFIG_VALIDATED, types::POD_TEMPLATE_VALID].into_iter().chain(KEPT);
+    for (before, after, types_) in [(&server, &failed, KEPT.to_vec()), (&proxy, &refused, whole.collect())] {
+        for type_ in types_ {
+            let (was, is) = (of(before, type_).unwrap(), of(after, type_));
+            let Some(is) = is else { panic!("{type_} is gone: {after:#?}") };
+            assert_eq!((was.last_transition_time, was.reason), (is.last_transition_time, is.reason), "{type_}");
+        }
+    }
+    // What is no longer named is no longer told of.
+    fixture.merge::<MCPServer>("s", json!({"spec": {"telemetryConfigRef": null, "oidcConfigRef": null}})).await;
+    let without = |server: &MCPServer| {
+        let found = all(server);
+        is_failed(server)
+            && of(&found, types::TELEMETRY_CONFIG_REF_VALIDATED).is_none()
+            && of(&found, types::OIDC_CONFIG_REF_VALIDATED).is_none()
+            && of(&found, types::GROUP_REF_VALIDATED).is_some()
+    };
+    fixture.until::<MCPServer>("s", "without both", without).await;
+}
+
+async fn a_mended_reference_is_not_blamed_for_another(fixture: Fixture) {
+    let (_operator, _record) = fixture.operator().await;
+    let references = json!({"image": "i", "webhookConfigRef": {"name": "w"},
+        "oidcConfigRef": MCPOIDCConfig::reference("nowhere")});
+    fixture.create::<MCPServer>("s", references).await;
+    let blamed = |server: &MCPServer| of(&all(server), types::WEBHOOK_CONFIG_VALIDATED).is_some();
+    fixture.until::<MCPServer>("s", "told of the webhooks", blamed).await;
+    let hooks = skep_api::kinds::MCPWebhookConfig::good(1);
+    fixture.create::<skep_api::kinds::MCPWebhookConfig>("w", hooks).await;
+    let next = |server: &MCPServer| {
+        let found = all(server);
+        of(&found, types::WEBHOOK_CONFIG_VALIDATED).is_none() && of(&found, types::OIDC_CONFIG_REF_VALIDATED).is_some()
+    };
+    fixture.until::<MCPServer>("s", "told of the next", next).await;
+}
+
+async fn what_stays_wrong_is_told(fixture: Fixture) {
+    let faults = Faults::none();
+    let (_operator, _record) = fixture.operator_with(Settings::default(), faults.clone()).await;
+    fixture.create::<MCPServer>("s", json!({"image": "i"})).await;
+    settled(&fixture, "s").await;
+    faults.cut_off("/deployments/");
+    fixture.merge::<MCPServer>("s", json!({"spec": {"image": "j"}})).await;
+    let server = fixture.until::<MCPServer>("s", "failed", is_failed).await;
+    let verdict = of(&all(&server), types::READY).unwrap();
+    assert_eq!(verdict.status, ConditionStatus::False);
+    assert!(verdict.message.starts_with("Failed to create Deployment: "), "{}", verdict.message);
+    faults.reconnect();
+    fixture.until::<MCPServer>("s", "settled", is_settled).await;
+    let image = fixture.child::<Deployment>("s").await;
+    assert_eq!(
+        image["spec"]["template"]["spec"]["containers"][0]["args"].as_array().unwrap().last(),
+        Some(&json!("j"))
+    );
+}
+
+async fn a_group_that_is_to_go_counts_as_gone(fixture: Fixture) {
+    let (_operator, _record) = fixture.operator().await;
+    fixture.create::<MCPGroup>("g", json!({})).await;
+    let held = json!({"metadata": {"finalizers": ["example.com/held"]}});
+    fixture.merge::<MCPGroup>("g", held).await;
+    fixture.merge_status::<MCPGroup>("g", json!({"status": {"phase": "Ready"}})).await;
+    fixture.create::<MCPServer>("s", json!({"image": "i", "groupRef": {"name": "g"}})).await;
+    let says = |reason: &'static str, message: &'static str| {
+        move |server: &MCPServer| {
+            of(&all(server), types::GROUP_REF_VALIDATED)
+                .is_some_and(|found| found.reason == reason && found.message.contains(message))
+        }
+    };
+    fixture.until::<MCPServer>("s", "in the group", says("GroupRefIsValid", "is valid and ready")).await;
+    fixture.delete::<MCPGroup>("g").await;
+    let gone = says("GroupRefNotFound", "Referenced MCPGroup is being deleted");
+    fixture.until::<MCPServer>("s", "without a group", gone).await;
+    let free = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    fixture.api::<MCPGroup>().patch("g", &PatchParams::default(), &free).await.unwrap();
+    fixture.until::<MCPServer>("s", "without it", says("GroupRefNotFound", "not found in namespace")).await;
+}
