@@ -42,13 +42,19 @@ pub fn files(version: &str) -> Vec<(&'static str, Vec<Value>)> {
     ]
 }
 
-/// What `kubectl apply -k` reads: all of these files.
+/// What `kubectl apply -k` reads: all of these files. Whatever image is put in place of ours, proxies have it, too.
 pub fn kustomization(resources: &[String], version: &str) -> Value {
+    let container = format!("spec.template.spec.containers.[name={CONTAINER}]");
+    let deployment = json!({"kind": "Deployment", "name": NAME});
+    let mut source = deployment.clone();
+    source["fieldPath"] = json!(format!("{container}.image"));
+    let variable = format!("{container}.env.[name={}].value", env::operator::RUNNER_IMAGE);
     json!({
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
         "kind": "Kustomization",
         "resources": resources,
         "images": [{"name": IMAGE, "newTag": version}],
+        "replacements": [{"source": source, "targets": [{"select": deployment, "fieldPaths": [variable]}]}],
     })
 }
 
@@ -106,9 +112,10 @@ fn leader_election() -> Vec<Value> {
 
 fn deployment(version: &str) -> Value {
     let probe = |path: &str, initial: u32, period: u32| json!({"httpGet": {"path": path, "port": "health"}, "initialDelaySeconds": initial, "periodSeconds": period});
+    let image = format!("{IMAGE}:{version}");
     let container = json!({
         "name": CONTAINER,
-        "image": format!("{IMAGE}:{version}"),
+        "image": image,
         "args": ["operator", "--leader-elect"],
         "ports": [
             {"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"},
@@ -118,6 +125,7 @@ fn deployment(version: &str) -> Value {
             {"name": env::operator::UNSTRUCTURED_LOGS, "value": "false"},
             {"name": env::operator::POD_NAMESPACE,
                 "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}},
+            {"name": env::operator::RUNNER_IMAGE, "value": image},
         ],
         "livenessProbe": probe("/healthz", 15, 20),
         "readinessProbe": probe("/readyz", 5, 10),
@@ -165,10 +173,12 @@ fn network_policy() -> Value {
                 {"protocol": "TCP", "port": METRICS_PORT},
                 {"protocol": "TCP", "port": HEALTH_PORT},
             ]}],
-            // API servers listen on 443 or, behind their Service, on 6443.
+            // API servers listen on 443 or, behind their Service, on 6443; minikube's on 8443, MicroK8s' on 16443.
             "egress": [{"ports": [
                 {"protocol": "TCP", "port": 443},
                 {"protocol": "TCP", "port": 6443},
+                {"protocol": "TCP", "port": 8443},
+                {"protocol": "TCP", "port": 16443},
                 {"protocol": "UDP", "port": 53},
                 {"protocol": "TCP", "port": 53},
             ]}, {"to": [{"namespaceSelector": {}, "podSelector": {"matchLabels": {TOOLHIVE: TRUE}}}]}],

@@ -60,7 +60,7 @@ pub struct Fixture {
 pub async fn fixture(kind: Kind, namespace: &str) -> Option<Fixture> {
     let client = match kind {
         Kind::Ours => OURS.get_or_init(ours).await.clone(),
-        Kind::Real => real().await?.admin().await.unwrap(),
+        Kind::Real => control_plane().await?.admin().await.unwrap(),
     };
     let fixture = Fixture { client, namespace: namespace.to_owned() };
     Some(fixture.sibling(namespace).await)
@@ -75,7 +75,8 @@ async fn ours() -> Client {
     server.client()
 }
 
-async fn real() -> Option<Arc<ControlPlane>> {
+/// The real control plane; none when there is none here, which has been told.
+pub async fn control_plane() -> Option<Arc<ControlPlane>> {
     let mut real = REAL.lock().await;
     if matches!(*real, Real::NotStarted) {
         *real = match ControlPlane::start_or_skip("the operator on a real control plane").await {
