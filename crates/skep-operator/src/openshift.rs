@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use http::{Request, StatusCode};
+use http::Request;
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::Client;
-use kube::client::Body;
 
 /// Where OpenShift's routes are described.
 const ROUTES: &str = "/apis/route.openshift.io/v1";
@@ -44,8 +43,13 @@ async fn look(client: &Client, variable: Option<&str>) -> Result<bool, kube::Err
     if let Some(said) = variable {
         return Ok(said.eq_ignore_ascii_case("true"));
     }
-    let request = Request::get(ROUTES).body(Body::empty()).map_err(kube::Error::HttpError)?;
-    Ok(client.send(request).await?.status() == StatusCode::OK)
+    let request = Request::get(ROUTES).body(Vec::new()).map_err(kube::Error::HttpError)?;
+    match client.request_text(request).await {
+        Ok(_) => Ok(true),
+        // A server in trouble has not said that it knows no routes.
+        Err(kube::Error::Api(status)) if status.code < 500 => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// Leaves the secrets in place that OpenShift has put onto an account for its own registry.

@@ -4,12 +4,15 @@
 mod bad_manifests;
 mod children;
 mod cluster;
+mod conditions;
 mod configs;
+mod deploy;
 mod election;
 mod faults;
 mod migration;
 mod network;
 mod openshift;
+mod ownership;
 mod readiness;
 mod references;
 mod remote_proxies;
@@ -17,6 +20,7 @@ mod rest;
 mod rights;
 mod runner;
 mod servers;
+mod takeover;
 mod wire;
 
 use std::process::ExitCode;
@@ -41,6 +45,9 @@ fn main() -> ExitCode {
             migration::trials(kind),
             servers::trials(kind),
             children::trials(kind),
+            ownership::trials(kind),
+            takeover::trials(kind),
+            conditions::trials(kind),
             references::trials(kind),
             readiness::trials(kind),
             network::trials(kind),

@@ -36,7 +36,7 @@ trials![
 ];
 
 /// Says what a node says of pods that run.
-async fn run_pods(fixture: &Fixture, name: &str) {
+pub async fn run_pods(fixture: &Fixture, name: &str) {
     let pods: Api<Pod> = Api::namespaced(fixture.client.clone(), &fixture.namespace);
     let params = ListParams::default().labels(&labels::selector_text(&labels::mcp_server(name)));
     let found = async || Some(pods.list(&params).await.unwrap().items).filter(|found| !found.is_empty());
@@ -135,14 +135,14 @@ async fn look(fixture: &Fixture, operator: &Operator, record: &Record) {
 
 /// Somebody who says that servers answer as a test wants.
 #[derive(Debug)]
-struct Script {
+pub struct Script {
     answer: Mutex<Result<usize, Silence>>,
     asked: AtomicUsize,
     address: Mutex<Option<(String, SocketAddr)>>,
 }
 
 impl Script {
-    fn new(answer: Result<usize, Silence>) -> Arc<Self> {
+    pub fn new(answer: Result<usize, Silence>) -> Arc<Self> {
         Arc::new(Self { answer: Mutex::new(answer), asked: AtomicUsize::new(0), address: Mutex::default() })
     }
 

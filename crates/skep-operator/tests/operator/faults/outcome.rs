@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kube::ResourceExt as _;
 use kube::api::{DynamicObject, ListParams};
 use serde_json::{Map, Value, json};
-use skep_api::names::annotations;
+use skep_api::names::{annotations, labels};
 
 use super::marks::{FINALIZER, FOREIGN};
 use crate::cluster::{Fixture, child_kinds, is_ours, own_kinds};
@@ -31,7 +31,8 @@ pub async fn of(fixture: &Fixture) -> BTreeMap<String, Value> {
     let mut children = Vec::new();
     for resource in child_kinds() {
         let listed = fixture.objects(&resource).list(&ListParams::default()).await.unwrap();
-        children.extend(listed.items.into_iter().filter(is_ours).map(|child| (resource.kind.clone(), child)));
+        let is_known = |child: &DynamicObject| is_ours(child) || is_unowned_backend(child);
+        children.extend(listed.items.into_iter().filter(is_known).map(|child| (resource.kind.clone(), child)));
     }
     let checksums: Vec<String> = children.iter().filter_map(|(_, child)| checksum(child)).collect();
     for (kind, child) in &children {
@@ -46,6 +47,12 @@ pub async fn of(fixture: &Fixture) -> BTreeMap<String, Value> {
     all.into_iter().map(|(name, told)| (name, anywhere(&told, &fixture.namespace))).collect()
 }
 
+/// Whether it is the StatefulSet of a backend without an owner.
+fn is_unowned_backend(child: &DynamicObject) -> bool {
+    let is_labelled = child.labels().get(labels::TOOLHIVE_NAME) == Some(&child.name_any());
+    is_labelled && skep_operator::cluster::controller(&child.metadata).is_none()
+}
+
 /// The same in every namespace.
 fn anywhere(told: &Value, namespace: &str) -> Value {
     serde_json::from_str(&told.to_string().replace(namespace, PLACE)).unwrap()
@@ -54,6 +61,8 @@ fn anywhere(told: &Value, namespace: &str) -> Value {
 #[derive(Default)]
 struct Owners {
     there: BTreeSet<String>,
+    /// MCPServers by name.
+    servers: BTreeMap<String, String>,
     failed: BTreeSet<String>,
 }
 
@@ -69,11 +78,16 @@ impl Owners {
         if document["status"]["phase"] == "Failed" {
             self.failed.insert(uid.clone());
         }
+        if document["kind"] == "MCPServer" {
+            self.servers.insert(object.name_any(), uid.clone());
+        }
         self.there.insert(uid);
     }
 
     fn of(&self, child: &DynamicObject) -> Owner {
-        let uid = skep_operator::cluster::controller(&child.metadata).map(|owner| &owner.uid);
+        let owner = skep_operator::cluster::controller(&child.metadata).map(|owner| &owner.uid);
+        // A backend that nobody has adopted belongs to the server of its name.
+        let uid = owner.or_else(|| self.servers.get(&child.name_any()));
         match uid {
             Some(uid) if self.failed.contains(uid) => Owner::Failed,
             Some(uid) if self.there.contains(uid) => Owner::There,

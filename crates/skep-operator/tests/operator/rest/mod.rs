@@ -5,12 +5,13 @@ mod workloads;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
 use k8s_openapi::api::core::v1::Service;
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt as _};
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
+use skep_api::conditions::{self, types};
 use skep_api::kinds::{MCPRemoteProxy, MCPServer};
 use skep_operator::cluster::OwnKind;
 use skep_operator::operator::Operator;
@@ -18,10 +19,14 @@ use skep_operator::settings::Settings;
 
 use self::workloads::{Samples, settings};
 use crate::cluster::{Fixture, Kind, child_kinds, is_ours, own_kinds, passes};
+use crate::faults::run_backend;
+use crate::readiness::{Script, run_pods};
 use crate::wire::{Faults, Record};
 
 /// How many MCPServers and MCPRemoteProxies there are, in the long form and in the short one: each option alone at least.
 const WORKLOADS: ((usize, usize), (usize, usize)) = ((200, 100), (30, 28));
+/// How many of the servers run.
+const RUNNING: usize = 8;
 /// A server whose backend has never come is looked at every ten seconds: so often in ten minutes, and in one.
 const ROUNDS: (usize, usize) = (60, 6);
 
@@ -33,11 +38,14 @@ async fn looking_again_writes_nothing(fixture: Fixture) {
     let ((servers, proxies), rounds) = if crate::is_soak() { (WORKLOADS.0, ROUNDS.0) } else { (WORKLOADS.1, ROUNDS.1) };
     let samples = Samples::new(servers, proxies);
     samples.create_what_is_named(&fixture).await;
-    let settings = Settings { proxy: settings(), ..Settings::default() };
+    let handshake = Script::new(Ok(3));
+    let settings = Settings { proxy: settings(), handshake: Some(handshake), ..Settings::default() };
     let (operator, record) = fixture.operator_with(settings.clone(), Faults::none()).await;
     samples.create(&fixture).await;
     every_option_is_in_use(&fixture, &samples).await;
+    let running = start_some(&fixture, &samples).await;
     disturb(&fixture).await;
+    verify(&fixture, &running).await;
     fixture.quiet(&record).await;
     drop(operator);
     // An operator that has just started finds nothing to do either.
@@ -77,6 +85,42 @@ async fn every_option_is_in_use(fixture: &Fixture, samples: &Samples) {
     assert!(unused.is_empty(), "no workload with these is served: {unused:?}; what is said: {refused:#?}");
 }
 
+/// Gives the first servers that can run a backend, as their proxies would, and waits until it is adopted. These are their
+/// names.
+async fn start_some<'a>(fixture: &Fixture, samples: &'a Samples) -> Vec<&'a str> {
+    let mut started = Vec::new();
+    for (sample, _) in samples.all.iter().filter(|(sample, _)| !sample.remote) {
+        let proxy = fixture.maybe_child::<Deployment>(&sample.name).await.unwrap_or_default();
+        if proxy["spec"]["replicas"].as_u64().unwrap_or_default() == 0 || started.len() == RUNNING {
+            continue;
+        }
+        run_backend(fixture, &sample.name).await;
+        let is_adopted = |set: &Value| set["metadata"]["ownerReferences"][0]["kind"] == "MCPServer";
+        fixture.until_child::<StatefulSet>(&sample.name, "adopted", is_adopted).await;
+        started.push(sample.name.as_str());
+    }
+    assert_eq!(started.len(), RUNNING);
+    started
+}
+
+/// Says that pods of these servers run until they are ready and verified, in their last version.
+async fn verify(fixture: &Fixture, names: &[&str]) {
+    for name in names {
+        let is_verified = async || {
+            run_pods(fixture, name).await;
+            let server = fixture.api::<MCPServer>().get(name).await.unwrap();
+            let deployment = fixture.child::<Deployment>(name).await;
+            let is_replaced = deployment["status"]["updatedReplicas"] != deployment["spec"]["replicas"]
+                || deployment["status"]["replicas"] != deployment["spec"]["replicas"];
+            let status = server.status.unwrap_or_default();
+            let is_ready =
+                [types::READY, types::VERIFIED].iter().all(|type_| conditions::is_true(&status.conditions, type_));
+            (is_ready && !is_replaced).then_some(())
+        };
+        fixture.eventually(&format!("server {name}, verified"), is_verified).await;
+    }
+}
+
 fn is_looked_at<K: OwnKind>(object: &K) -> bool {
     let seen = json!(object.status())["observedGeneration"].as_i64();
     seen.is_some() && seen == object.meta().generation
@@ -94,8 +138,7 @@ async fn disturb(fixture: &Fixture) {
             *disturbed.entry(kind.kind.clone()).or_default() += 1;
         }
     }
-    // Nobody has written a StatefulSet: that is for the runners of proxies.
-    assert_eq!(disturbed.len(), child_kinds().len() - 1, "{disturbed:?}");
+    assert_eq!(disturbed.len(), child_kinds().len(), "{disturbed:?}");
     let api: Api<Deployment> = Api::namespaced(fixture.client.clone(), &fixture.namespace);
     for deployment in api.list(&ListParams::default()).await.unwrap() {
         let containers = json!([{"name": "injected", "image": "mesh", "env": [{"name": "A", "value": "b"}]}]);

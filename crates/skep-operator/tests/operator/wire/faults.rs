@@ -104,6 +104,11 @@ impl Faults {
         *self.trouble.lock() = Some(Trouble { part, fault: Fault::Refuse(409, "Conflict"), writes_only: true });
     }
 
+    /// Everything can be reached again.
+    pub fn reconnect(&self) {
+        *self.unreachable.lock() = None;
+    }
+
     /// A quarter of the writes and a tenth of the reads are spoilt; more reads would only wait for the next try of a
     /// watch.
     pub(super) fn next(&self, sent: &Sent) -> Fault {
