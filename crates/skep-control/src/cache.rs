@@ -24,7 +24,6 @@ use crate::trouble::Trouble;
 /// A write that is not seen by then (a broken watch) does not hold up the controller any longer.
 const SEEN_LIMIT: Duration = Duration::from_secs(5);
 
-
 type Handler<K> = Box<dyn Fn(&Change<'_, K>) + Send + Sync>;
 
 /// All objects of a kind, or of some namespaces: as many as there are calls of [`Cache::follow`]. In which form they are

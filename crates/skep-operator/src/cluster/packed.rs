@@ -166,8 +166,8 @@ mod tests {
             .into_iter()
             .map(|count| json!({"text": text(count, count), "letters": "a".repeat(usize::try_from(count).unwrap())}))
             .collect();
-        let packed: Vec<Packed> = objects.iter().map(|object| packer.pack(object)).collect();
-        for (packed, object) in packed.iter().zip(&objects).rev().chain(packed.iter().zip(&objects)) {
+        let kept: Vec<Packed> = objects.iter().map(|object| packer.pack(object)).collect();
+        for (packed, object) in kept.iter().zip(&objects).rev().chain(kept.iter().zip(&objects)) {
             assert_eq!(packer.unpack::<Value>(packed).as_ref(), Some(object), "{packed:?}");
         }
         assert_eq!(packer.unpack::<Value>(&Packed { bytes: Box::default(), words: 0 }), None);

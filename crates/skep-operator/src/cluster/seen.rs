@@ -128,8 +128,11 @@ mod tests {
         let list: ObjectList<Seen<MCPServer>> = serde_json::from_str(&text).unwrap();
         let [Seen::Unreadable(deep), Seen::Read(good)] = list.items.as_slice() else { panic!("{list:?}") };
         assert_eq!(deep.cause, "spec.podTemplateSpec: nested deeper than 100 levels");
-        assert_eq!((deep.metadata.name.as_deref(), &deep.status["phase"]), (Some("deep"), &json!("Ready")));
+        assert_eq!((deep.metadata.name.as_deref(), &deep.status()["phase"]), (Some("deep"), &json!("Ready")));
         assert_eq!(good.name_any(), "good");
+        // It is no more readable after it was put aside.
+        let again: Seen<MCPServer> = serde_json::from_str(&serde_json::to_string(&list.items[0]).unwrap()).unwrap();
+        assert!(matches!(again, Seen::Unreadable(again) if again.cause == deep.cause));
     }
 
     #[test]

@@ -106,7 +106,7 @@ impl Faults {
 
     /// Everything can be reached again.
     pub fn reconnect(&self) {
-        *self.unreachable.lock() = None;
+        *self.trouble.lock() = None;
     }
 
     /// A quarter of the writes and a tenth of the reads are spoilt; more reads would only wait for the next try of a
