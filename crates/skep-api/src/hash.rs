@@ -8,11 +8,30 @@ use sha2::{Digest, Sha256};
 pub const CONFIG_HASH_LENGTH: usize = 16;
 
 /// The hash that a config kind publishes as `status.configHash`: the first sixteen hexadecimal digits of the
-/// SHA-256 of the spec's canonical JSON.
+/// SHA-256 of the spec's canonical JSON. A member that is null or empty says as much as one that is missing.
 pub fn config_hash<T: Serialize>(spec: &T) -> Result<String, serde_json::Error> {
-    let mut digest = sha256_hex(canonical_json(spec)?.as_bytes());
+    let mut spec = serde_json::to_value(spec)?;
+    drop_what_says_nothing(&mut spec);
+    let mut digest = sha256_hex(canonical_json(&spec)?.as_bytes());
     digest.truncate(CONFIG_HASH_LENGTH);
     Ok(digest)
+}
+
+/// Items of a list stay, whatever they are: they have their places.
+fn drop_what_says_nothing(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(drop_what_says_nothing),
+        Value::Object(members) => {
+            members.values_mut().for_each(drop_what_says_nothing);
+            members.retain(|_, member| match member {
+                Value::Null => false,
+                Value::Array(items) => !items.is_empty(),
+                Value::Object(members) => !members.is_empty(),
+                _ => true,
+            });
+        }
+        _ => {}
+    }
 }
 
 /// Lower-case hexadecimal SHA-256.
@@ -71,6 +90,16 @@ mod tests {
         let other: Value = serde_json::from_str(r#"{"a":null,"b":{"x":[2,1],"y":1}}"#).unwrap();
         assert_eq!(canonical_json(&one).unwrap(), r#"{"a":null,"b":{"x":[2,1],"y":1}}"#);
         assert_eq!(config_hash(&one).unwrap(), config_hash(&other).unwrap());
+    }
+
+    #[test]
+    fn what_says_nothing_does_not_change_the_hash() {
+        let base = config_hash(&json!({"a": {"b": 1}, "list": [{}]})).unwrap();
+        let more = json!({"a": {"b": 1, "c": null, "d": [], "e": {"f": {}}}, "list": [{"g": null}], "h": {}});
+        assert_eq!(base, config_hash(&more).unwrap());
+        for other in [json!({"a": {"b": 1}, "list": []}), json!({"a": {"b": 1, "c": ""}, "list": [{}]})] {
+            assert_ne!(base, config_hash(&other).unwrap(), "{other}");
+        }
     }
 
     #[test]

@@ -70,9 +70,12 @@ pub struct Webhook {
 #[serde(rename_all = "lowercase")]
 pub enum WebhookFailurePolicy {
     /// The request is refused.
+    // Objects that are older than the schema have it in other letters.
     #[default]
+    #[serde(alias = "Fail")]
     Fail,
     /// The request goes on as if the webhook were not there.
+    #[serde(alias = "Ignore")]
     Ignore,
 }
 

@@ -19,6 +19,8 @@ const EXTRA_ROLE: &str = "toolhive-operator-extra-role";
 const EXTRA_ROLE_BINDING: &str = "toolhive-operator-extra-rolebinding";
 
 const RBAC: &str = "rbac.authorization.k8s.io/v1";
+/// Where the environment of the operator is in its Deployment.
+const VARIABLES: &str = "/spec/template/spec/containers/0/env";
 const METRICS_PORT: u16 = 8080;
 const HEALTH_PORT: u16 = 8081;
 
@@ -40,6 +42,32 @@ pub fn files(version: &str) -> Vec<(&'static str, Vec<Value>)> {
         ("deployment.yaml", vec![deployment(version)]),
         ("network-policy.yaml", vec![network_policy()]),
     ]
+}
+
+/// The manifests of an operator that looks after its own namespace and has rights nowhere else, by the name of their file.
+pub fn namespaced_files(version: &str) -> Vec<(&'static str, Vec<Value>)> {
+    let mut operator = deployment(version);
+    let own = json!({"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}});
+    let variable = json!({"name": env::operator::WATCH_NAMESPACE, "valueFrom": own});
+    if let Some(variables) = operator.pointer_mut(VARIABLES).and_then(Value::as_array_mut) {
+        variables.push(variable);
+    }
+    vec![
+        ("service-account.yaml", vec![service_account()]),
+        ("manager-role.yaml", role(MANAGER_ROLE, MANAGER_ROLE_BINDING, rules::MANAGER)),
+        ("extra-role.yaml", role(EXTRA_ROLE, EXTRA_ROLE_BINDING, rules::EXTRA)),
+        ("leader-election.yaml", leader_election()),
+        ("deployment.yaml", vec![operator]),
+        ("network-policy.yaml", vec![network_policy()]),
+    ]
+}
+
+/// What `kubectl apply -k` reads for an operator of one namespace: these files, in whatever namespace is put here.
+pub fn namespaced_kustomization(version: &str) -> Value {
+    let resources: Vec<String> = namespaced_files(version).into_iter().map(|(name, _)| name.to_owned()).collect();
+    let mut kustomization = kustomization(&resources, version);
+    kustomization["namespace"] = json!(DEFAULT_NAMESPACE);
+    kustomization
 }
 
 /// What `kubectl apply -k` reads: all of these files. Whatever image is put in place of ours, proxies have it, too.
@@ -96,15 +124,20 @@ fn subjects() -> Value {
 }
 
 fn leader_election() -> Vec<Value> {
-    let rules: Vec<Value> = rules::LEADER_ELECTION.iter().map(Rule::document).collect();
+    role(LEADER_ELECTION_ROLE, LEADER_ELECTION_ROLE_BINDING, rules::LEADER_ELECTION)
+}
+
+/// A role in the namespace of the operator, and its binding.
+fn role(name: &str, binding: &str, rules: &[Rule]) -> Vec<Value> {
+    let rules: Vec<Value> = rules.iter().map(Rule::document).collect();
     let metadata = |name: &str| json!({"name": name, "namespace": DEFAULT_NAMESPACE, "labels": labels()});
     vec![
-        json!({"apiVersion": RBAC, "kind": "Role", "metadata": metadata(LEADER_ELECTION_ROLE), "rules": rules}),
+        json!({"apiVersion": RBAC, "kind": "Role", "metadata": metadata(name), "rules": rules}),
         json!({
             "apiVersion": RBAC,
             "kind": "RoleBinding",
-            "metadata": metadata(LEADER_ELECTION_ROLE_BINDING),
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": LEADER_ELECTION_ROLE},
+            "metadata": metadata(binding),
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
             "subjects": subjects(),
         }),
     ]

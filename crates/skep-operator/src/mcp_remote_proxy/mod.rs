@@ -17,7 +17,7 @@ use crate::cluster::Cluster;
 use crate::controller::Reconcile;
 use crate::events::{Note, Recorder};
 use crate::failure::Failure;
-use crate::proxy::build::{Stop, build};
+use crate::proxy::build::{RECHECK, Stop, build};
 use crate::proxy::hashes::Hashes;
 use crate::proxy::report::Report;
 use crate::proxy::setbacks::Setbacks;
@@ -103,7 +103,7 @@ impl Reconcile for MCPRemoteProxyController {
             }
             Err(Stop::Told(incomplete, next)) => (Err(incomplete), next),
             Err(Stop::Interrupted(_, failure)) => return Err(failure),
-            Err(Stop::Wait) => return Ok(Next::Rest),
+            Err(Stop::Wait) => return Ok(Next::After(RECHECK)),
         };
         let status = conclude(proxy, before, outcome, hashes, report);
         writer.status(proxy, &status).await?;

@@ -7,7 +7,7 @@ use skep_api::kinds::{MCPExternalAuthConfig, MCPRemoteProxy};
 use skep_control::Key;
 
 use super::address;
-use crate::cluster::{Cluster, Seen};
+use crate::cluster::{Cluster, OwnKind, Seen, Written};
 use crate::config::authz::first_unreadable;
 use crate::failure::Failure;
 use crate::proxy::Proxied as _;
@@ -26,7 +26,10 @@ pub struct Wrong {
 
 /// The first thing that is wrong, in the order of the contract.
 pub async fn validate(cluster: &Cluster, proxy: &MCPRemoteProxy) -> Result<Result<(), Wrong>, Failure> {
-    if let Err(wrong) = external_auth(cluster, proxy).and_then(|()| own(proxy)).and_then(|()| inline_policies(proxy)) {
+    if let Some(wrong) = external_auth(cluster, proxy).await? {
+        return Ok(Err(wrong));
+    }
+    if let Err(wrong) = own(proxy).and_then(|()| inline_policies(proxy)) {
         return Ok(Err(wrong));
     }
     if let Some(wrong) = policies(cluster, proxy).await? {
@@ -35,16 +38,22 @@ pub async fn validate(cluster: &Cluster, proxy: &MCPRemoteProxy) -> Result<Resul
     Ok(header_secrets(cluster, proxy).await?.map_or(Ok(()), Err))
 }
 
-fn external_auth(cluster: &Cluster, proxy: &MCPRemoteProxy) -> Result<(), Wrong> {
+async fn external_auth(cluster: &Cluster, proxy: &MCPRemoteProxy) -> Result<Option<Wrong>, Failure> {
     let common = proxy.common();
-    let Some(name) = common.external_auth_config_ref else { return Ok(()) };
+    let Some(name) = common.external_auth_config_ref else { return Ok(None) };
     let cause = match cluster.get::<MCPExternalAuthConfig>(&Key::new(common.namespace, name)).as_deref() {
-        Some(Seen::Read(_)) => return Ok(()),
+        Some(Seen::Read(_)) => return Ok(None),
         Some(Seen::Unreadable(object)) => format!("it cannot be read: {}", object.cause),
+        // One that no watch has told of yet is waited for when it is needed.
+        None if exists::<MCPExternalAuthConfig>(cluster, common.namespace, name).await? => return Ok(None),
         None => format!("it does not exist in namespace {}", common.namespace),
     };
     let text = format!("failed to validate external auth config: failed to get MCPExternalAuthConfig {name}: {cause}");
-    Err(Wrong { reason: reasons::EXTERNAL_AUTH_CONFIG_FETCH_ERROR, text, is_watched: true })
+    Ok(Some(Wrong { reason: reasons::EXTERNAL_AUTH_CONFIG_FETCH_ERROR, text, is_watched: true }))
+}
+
+async fn exists<K: OwnKind>(cluster: &Cluster, namespace: &str, name: &str) -> Result<bool, Failure> {
+    Ok(gather::named::<Written<K>>(&cluster.client, namespace, name).await?.is_some())
 }
 
 fn own(proxy: &MCPRemoteProxy) -> Result<(), Wrong> {

@@ -26,7 +26,7 @@ use crate::controller::Reconcile;
 use crate::events::Recorder;
 use crate::failure::Failure;
 use crate::handshake::Handshake;
-use crate::proxy::build::{Stop, build};
+use crate::proxy::build::{RECHECK, Stop, build};
 use crate::proxy::report::Report;
 use crate::proxy::setbacks::Setbacks;
 use crate::proxy::status::{Standing, WorkloadStatus as _, conclude};
@@ -151,7 +151,7 @@ impl Reconcile for MCPServerController {
             }
             Err(Stop::Told(incomplete, next)) => (Err(incomplete), next),
             Err(Stop::Interrupted(_, failure)) => return Err(failure),
-            Err(Stop::Wait) => return Ok(Next::Rest),
+            Err(Stop::Wait) => return Ok(Next::After(RECHECK)),
         };
         let status = conclude(server, status, outcome, hashes, report);
         writer.status(server, &status).await?;

@@ -20,8 +20,8 @@ use crate::failure::Failure;
 use crate::settings::ProxySettings;
 use crate::write::ApplyError;
 
-/// How soon something that is not watched is looked for again.
-const RECHECK: Duration = Duration::from_secs(30);
+/// How soon something that is not watched, or that a watch may have missed, is looked for again.
+pub const RECHECK: Duration = Duration::from_secs(30);
 
 /// Why an attempt ended before everything was in place.
 #[derive(Debug)]
@@ -30,7 +30,8 @@ pub enum Stop {
     Told(Incomplete, Result<Next, Failure>),
     /// Nothing is wrong with the object: the attempt is repeated. If that does not help, there is this to tell.
     Interrupted(Incomplete, Failure),
-    /// Something is about to change, and wakes the controller when it has. There is nothing to tell.
+    /// Something is about to change, and wakes the controller when it has; should that be missed, [`RECHECK`] does. There
+    /// is nothing to tell.
     Wait,
 }
 
@@ -83,7 +84,7 @@ pub async fn build<O: Proxied>(
     let inputs = Inputs { common, target, resolved: &nothing, settings };
     check_names(&inputs).map_err(|text| Stop::told(reasons::NAME_RESERVED, text, Next::Rest))?;
     pod_template(&inputs, report)?;
-    let mut resolved = resolve(cluster, common, target, hashes, report).map_err(unusable)?;
+    let mut resolved = resolve(cluster, common, target, hashes, report).await.map_err(unusable)?;
     let kind = O::DEFINITION.kind;
     let gathered = gather(&cluster.client, &inputs, &mut resolved, report).await;
     gathered.map_err(|lacking| {
@@ -125,6 +126,7 @@ fn unusable(unusable: Unusable) -> Stop {
         Unusable::Wrong(text) => (text, false),
         Unusable::Early(text) => (text, true),
         Unusable::Changing => return Stop::Wait,
+        Unusable::Failure(failure) => return Stop::interrupted(failure.to_string(), failure),
     };
     let incomplete = Incomplete { is_pending, reason: reasons::NOT_READY, text, message: None };
     Stop::Told(incomplete, Ok(Next::Rest))

@@ -1,7 +1,7 @@
 //! The objects that a workload names: found, judged, and told about in its conditions.
 //!
-//! They come from watched copies, so that nothing is asked of the API server and a change wakes the workload. None of
-//! them is ever written here.
+//! They come from watched copies, so that nothing is asked of the API server but whether one is really missing, and a change
+//! wakes the workload. None of them is ever written here.
 
 use std::sync::Arc;
 
@@ -14,21 +14,26 @@ use skep_api::kinds::{
 };
 use skep_control::Key;
 
+use super::gather::named;
 use super::hashes::Hashes;
 use super::report::Report;
 use super::{Common, Resolved, Target};
-use crate::cluster::{Cluster, OwnKind, Seen};
+use crate::cluster::{Cluster, OwnKind, Seen, Written};
 use crate::config::ConfigKind;
+use crate::failure::Failure;
 
 /// A reference that cannot be used. The running pods stay as they are until it can.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Unusable {
     /// What is wrong, in words for the author of the workload.
     Wrong(String),
     /// Nothing is wrong yet: the object's controller has never looked at it.
     Early(String),
-    /// The object has changed, and its controller has not looked at that: the workload stays as it is until it has.
+    /// The object has changed and its controller has not looked at that, or it exists and no watch has told of it: the
+    /// workload stays as it is until that is done.
     Changing,
+    /// Whether it exists could not be found out.
+    Failure(Failure),
 }
 
 impl Unusable {
@@ -61,7 +66,7 @@ struct Resolver<'a> {
 /// Finds everything that a workload names, in the order of the contract; the first that cannot be used ends it.
 ///
 /// `hashes` are those of the last pass; a reference that cannot be used leaves its own as it was.
-pub fn resolve(
+pub async fn resolve(
     cluster: &Arc<Cluster>,
     common: Common<'_>,
     target: Target<'_>,
@@ -75,26 +80,31 @@ pub fn resolve(
     let is_remote = matches!(target, Target::Remote(_));
     let kind = if is_remote { "MCPRemoteProxy" } else { "MCPServer" };
     let mut search = Resolver { cluster, common, kind, is_remote, report, hashes, resolved: Resolved::default() };
-    search.all(webhooks)?;
+    search.all(webhooks).await?;
     Ok(search.resolved)
 }
 
 impl Resolver<'_> {
-    fn all(&mut self, webhooks: Option<&str>) -> Result<(), Unusable> {
-        self.tools()?;
-        self.telemetry()?;
-        self.external_auth()?;
-        self.webhooks(webhooks)?;
-        self.auth_server()?;
-        self.oidc()?;
-        self.authz()
+    async fn all(&mut self, webhooks: Option<&str>) -> Result<(), Unusable> {
+        self.tools().await?;
+        self.telemetry().await?;
+        self.external_auth().await?;
+        self.webhooks(webhooks).await?;
+        self.auth_server().await?;
+        self.oidc().await?;
+        self.authz().await
     }
 
-    fn find<K: OwnKind>(&self, name: &str) -> Found<K> {
+    async fn find<K: OwnKind>(&self, name: &str) -> Result<Found<K>, Unusable> {
         match self.cluster.get::<K>(&Key::new(self.common.namespace, name)).as_deref() {
-            None => Found::Missing,
-            Some(Seen::Unreadable(object)) => Found::Unreadable(object.cause.clone()),
-            Some(Seen::Read(object)) => Found::Object(object.clone()),
+            Some(Seen::Unreadable(object)) => Ok(Found::Unreadable(object.cause.clone())),
+            Some(Seen::Read(object)) => Ok(Found::Object(object.clone())),
+            // Each kind has its own watch, and what was made first may be told of last.
+            None => match named::<Written<K>>(&self.cluster.client, self.common.namespace, name).await {
+                Ok(Some(_)) => Err(Unusable::Changing),
+                Ok(None) => Ok(Found::Missing),
+                Err(error) => Err(Unusable::Failure(error.into())),
+            },
         }
     }
 
@@ -111,12 +121,12 @@ impl Resolver<'_> {
         }
     }
 
-    fn tools(&mut self) -> Result<(), Unusable> {
+    async fn tools(&mut self) -> Result<(), Unusable> {
         let Some(name) = self.common.tool_config_ref else {
             self.hashes.tools = None;
             return Ok(());
         };
-        let found = self.find::<MCPToolConfig>(name);
+        let found = self.find::<MCPToolConfig>(name).await?;
         let type_ = types::TOOL_CONFIG_VALIDATED;
         if let Some(text) = self.absent(name, &found) {
             if self.is_remote {
@@ -137,7 +147,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    fn telemetry(&mut self) -> Result<(), Unusable> {
+    async fn telemetry(&mut self) -> Result<(), Unusable> {
         let Some(name) = self.common.telemetry_config_ref.map(|found| found.name.as_str()) else {
             self.hashes.telemetry = None;
             return Ok(());
@@ -148,7 +158,7 @@ impl Resolver<'_> {
         } else {
             reasons::TELEMETRY_CONFIG_REF_ERROR
         };
-        let (reason, text) = match self.find::<MCPTelemetryConfig>(name) {
+        let (reason, text) = match self.find::<MCPTelemetryConfig>(name).await? {
             Found::Missing => (reasons::TELEMETRY_CONFIG_REF_NOT_FOUND, format!("MCPTelemetryConfig {name} not found")),
             Found::Unreadable(cause) => (error, format!("MCPTelemetryConfig {name} cannot be read: {cause}")),
             Found::Object(object) => match object.validate() {
@@ -168,13 +178,13 @@ impl Resolver<'_> {
         Err(Unusable::new(text))
     }
 
-    fn external_auth(&mut self) -> Result<(), Unusable> {
+    async fn external_auth(&mut self) -> Result<(), Unusable> {
         let Some(name) = self.common.external_auth_config_ref else {
             self.hashes.external_auth = None;
             return Ok(());
         };
         let type_ = types::EXTERNAL_AUTH_CONFIG_VALIDATED;
-        let found = self.find::<MCPExternalAuthConfig>(name);
+        let found = self.find::<MCPExternalAuthConfig>(name).await?;
         if let Some(text) = self.absent(name, &found) {
             if self.is_remote {
                 let reason = match found {
@@ -232,13 +242,13 @@ impl Resolver<'_> {
         )))
     }
 
-    fn webhooks(&mut self, name: Option<&str>) -> Result<(), Unusable> {
+    async fn webhooks(&mut self, name: Option<&str>) -> Result<(), Unusable> {
         let Some(name) = name else {
             self.hashes.webhooks = None;
             return Ok(());
         };
         let type_ = types::WEBHOOK_CONFIG_VALIDATED;
-        let text = match self.find::<MCPWebhookConfig>(name) {
+        let text = match self.find::<MCPWebhookConfig>(name).await? {
             Found::Missing => format!("mcpwebhookconfigs.toolhive.stacklok.dev \"{name}\" not found"),
             Found::Unreadable(cause) => format!("MCPWebhookConfig {name} cannot be read: {cause}"),
             Found::Object(object) => match object.validate() {
@@ -255,13 +265,13 @@ impl Resolver<'_> {
         Err(Unusable::new(text))
     }
 
-    fn auth_server(&mut self) -> Result<(), Unusable> {
+    async fn auth_server(&mut self) -> Result<(), Unusable> {
         let Some(name) = self.common.auth_server_ref.map(|found| found.name.as_str()) else {
             self.hashes.auth_server = None;
             return Ok(());
         };
         let type_ = types::AUTH_SERVER_REF_VALIDATED;
-        let (reason, text) = match self.find::<MCPExternalAuthConfig>(name) {
+        let (reason, text) = match self.find::<MCPExternalAuthConfig>(name).await? {
             Found::Missing => {
                 let place = self.common.namespace;
                 let text = format!("MCPExternalAuthConfig '{name}' not found in namespace '{place}'");
@@ -292,14 +302,14 @@ impl Resolver<'_> {
         Err(Unusable::new(text))
     }
 
-    fn oidc(&mut self) -> Result<(), Unusable> {
+    async fn oidc(&mut self) -> Result<(), Unusable> {
         let Some(name) = self.common.oidc_config_ref.map(|found| found.name.as_str()) else {
             self.hashes.oidc = None;
             return Ok(());
         };
         let type_ = types::OIDC_CONFIG_REF_VALIDATED;
         let place = format!("{}/{name}", self.common.namespace);
-        let (reason, text, is_early) = match self.find::<MCPOIDCConfig>(name) {
+        let (reason, text, is_early) = match self.find::<MCPOIDCConfig>(name).await? {
             Found::Missing => {
                 let text =
                     format!("MCPOIDCConfig {name} not found: failed to get MCPOIDCConfig {place}: it does not exist");
@@ -329,14 +339,14 @@ impl Resolver<'_> {
         Err(Unusable::when(is_early, text))
     }
 
-    fn authz(&mut self) -> Result<(), Unusable> {
+    async fn authz(&mut self) -> Result<(), Unusable> {
         let Some(name) = self.common.authz_config_ref else {
             self.hashes.authz = None;
             return Ok(());
         };
         let type_ = types::AUTHZ_CONFIG_REF_VALIDATED;
         let place = format!("{}/{name}", self.common.namespace);
-        let (reason, text, is_early) = match self.find::<MCPAuthzConfig>(name) {
+        let (reason, text, is_early) = match self.find::<MCPAuthzConfig>(name).await? {
             Found::Missing => {
                 let text =
                     format!("MCPAuthzConfig {name} not found: failed to get MCPAuthzConfig {place}: it does not exist");

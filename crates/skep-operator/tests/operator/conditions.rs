@@ -9,7 +9,7 @@ use skep_api::kinds::mcp_server::MCPServerPhase;
 use skep_api::kinds::{MCPGroup, MCPOIDCConfig, MCPRemoteProxy, MCPServer, MCPTelemetryConfig, MCPToolConfig};
 use skep_operator::settings::Settings;
 
-use crate::cluster::Fixture;
+use crate::cluster::{Fixture, passes};
 use crate::configs::Example as _;
 use crate::remote_proxies;
 use crate::servers::{is_settled, settled};
@@ -21,6 +21,7 @@ trials![
     a_mended_reference_is_not_blamed_for_another,
     what_stays_wrong_is_told,
     a_group_that_is_to_go_counts_as_gone,
+    what_no_watch_has_told_of_is_not_missing,
 ];
 
 const KEPT: [&str; 3] =
@@ -145,4 +146,19 @@ async fn a_group_that_is_to_go_counts_as_gone(fixture: Fixture) {
     let free = Patch::Merge(json!({"metadata": {"finalizers": null}}));
     fixture.api::<MCPGroup>().patch("g", &PatchParams::default(), &free).await.unwrap();
     fixture.until::<MCPServer>("s", "without it", says("GroupRefNotFound", "not found in namespace")).await;
+}
+
+async fn what_no_watch_has_told_of_is_not_missing(fixture: Fixture) {
+    let faults = Faults::unwatched("/mcptoolconfigs");
+    let (operator, _record) = fixture.operator_with(Settings::default(), faults).await;
+    fixture.create::<MCPToolConfig>("t", MCPToolConfig::good(1)).await;
+    let before = passes(&operator, "MCPServer");
+    fixture.create::<MCPServer>("s", json!({"image": "i", "toolConfigRef": {"name": "t"}})).await;
+    // One pass for the finalizer, and one that finds out.
+    fixture.until_passed(&operator, "MCPServer", before + 1).await;
+    let server = fixture.api::<MCPServer>().get("s").await.unwrap();
+    assert_eq!(server.status, None, "nothing is wrong with it");
+    drop(operator);
+    let (_operator, _record) = fixture.operator().await;
+    settled(&fixture, "s").await;
 }

@@ -148,7 +148,7 @@ pub fn trials(is_whole: bool) -> Vec<Trial> {
     let mut trials: Vec<Trial> = [Kind::Ours, Kind::Real]
         .map(|kind| crate::trial(kind, "rights::one_operator_for_all_namespaces", one_operator_for_all_namespaces))
         .into();
-    trials.push(crate::trial(Kind::Real, "deploy::what_is_deployed_can_work", deploy::what_is_deployed_can_work));
+    trials.extend(deploy::trials());
     if is_whole {
         trials.push(Trial::test("rights::every_rule_of_our_own_is_used", || {
             let used = USED.lock();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, anyhow, bail};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
-use skep_api::names::{env, operator};
+use skep_api::names::{LABEL_LIMIT, env, operator};
 use skep_operator::election::Candidate;
 use skep_operator::metrics::Metrics;
 use skep_operator::operator::{KINDS, Operator};
@@ -42,6 +42,7 @@ impl TryFrom<OperatorArgs> for Settings {
             operator.controllers =
                 args.controllers.iter().map(|name| kind(name)).collect::<Result<BTreeSet<_>, _>>()?;
         }
+        check_namespaces(std::env::var(env::operator::WATCH_NAMESPACE).ok().as_deref(), &operator.namespaces)?;
         operator.concurrency = args.concurrency.into();
         operator.proxy.enforce_network_profiles = args.enforce_network_profiles;
         operator.handshake = Some(Arc::new(Caller));
@@ -71,6 +72,26 @@ fn kind(name: &str) -> Result<&'static str, Hinted> {
         };
         Hinted::new(format!("there is no controller for {name:?}")).hint(hint)
     })
+}
+
+/// Refuses namespaces that cannot be, and a list of none, which would mean all of them.
+fn check_namespaces(said: Option<&str>, namespaces: &[String]) -> Result<(), Hinted> {
+    let name = env::operator::WATCH_NAMESPACE;
+    if namespaces.is_empty()
+        && let Some(said) = said.filter(|said| !said.is_empty())
+    {
+        return Err(Hinted::new(format!("{name} {said:?} names no namespace"))
+            .hint("name namespaces, separated by commas; unset it to look after all of them"));
+    }
+    let is_inner = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+    let is_label = |text: &str| {
+        text.len() <= LABEL_LIMIT && text.chars().all(is_inner) && !text.starts_with('-') && !text.ends_with('-')
+    };
+    match namespaces.iter().find(|namespace| !is_label(namespace)) {
+        None => Ok(()),
+        Some(wrong) => Err(Hinted::new(format!("{name}: no namespace can be called {wrong:?}"))
+            .hint("a name has lower case letters, digits and hyphens; separate several by commas")),
+    }
 }
 
 /// Whether stored objects are migrated, which concerns the whole cluster.
@@ -221,6 +242,19 @@ mod tests {
         assert_eq!(address("--x", "127.0.0.1:1").unwrap(), Some(SocketAddr::from(([127, 0, 0, 1], 1))));
         assert_eq!(address("--x", "0").unwrap(), None);
         assert!(address("--x", "here").unwrap_err().to_string().contains("--x \"here\""));
+    }
+
+    #[test]
+    fn namespaces_that_cannot_be_are_refused() {
+        let check = |said: &str| {
+            let named: Vec<String> =
+                said.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
+            check_namespaces(Some(said), &named).is_ok()
+        };
+        assert!(check("") && check("a, b-2") && check_namespaces(None, &[]).is_ok());
+        for said in [" , ", "Bad_NS", "boot,x y", "-a"] {
+            assert!(!check(said), "{said}");
+        }
     }
 
     #[test]

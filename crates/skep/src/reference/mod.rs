@@ -32,6 +32,12 @@ pub fn files() -> anyhow::Result<Vec<(PathBuf, String)>> {
     let own = skep_operator::manifests::files(version).into_iter().map(|(name, _)| format!("manifests/{name}"));
     let kustomization = skep_operator::manifests::kustomization(&crds.chain(own).collect::<Vec<_>>(), version);
     files.push((PathBuf::from("deploy/kustomization.yaml"), yaml_stream(&[kustomization])?));
+    let namespaced = PathBuf::from("deploy/namespaced");
+    for (name, documents) in skep_operator::manifests::namespaced_files(version) {
+        files.push((namespaced.join(name), yaml_stream(&documents)?));
+    }
+    let kustomization = skep_operator::manifests::namespaced_kustomization(version);
+    files.push((namespaced.join("kustomization.yaml"), yaml_stream(&[kustomization])?));
     Ok(files)
 }
 
