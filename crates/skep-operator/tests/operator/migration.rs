@@ -155,6 +155,6 @@ async fn a_past_that_others_hold_on_to_stays(fixture: Fixture) {
     let (in_vain, after) = tries.split_at(expected);
     assert!(in_vain.iter().all(|sent| sent.code == Some(409)), "{in_vain:?}");
     assert!(after[0].at - in_vain[expected - 1].at >= PAUSE, "{tries:?}");
-    let trims = record.writes_to(&format!("/{contested}/status"));
-    assert!(trims.iter().all(|trim| trim.at > after[OBJECTS - 1].at), "{trims:?}");
+    let shortened = record.writes_to(&format!("/{contested}/status"));
+    assert!(shortened.iter().all(|trim| trim.at > after[OBJECTS - 1].at), "{shortened:?}");
 }
