@@ -17,17 +17,23 @@ pub enum MetaKey {
     LogLevel,
     /// The listener that a notification is for.
     SubscriptionId,
+    /// The step of a trace that the message belongs to.
+    TraceParent,
+    /// What those who trace it have to say to each other.
+    TraceState,
 }
 
 impl MetaKey {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::ProgressToken,
         Self::ProtocolVersion,
         Self::ClientCapabilities,
         Self::ClientInfo,
         Self::LogLevel,
         Self::SubscriptionId,
+        Self::TraceParent,
+        Self::TraceState,
     ];
 
     /// Its name on the wire.
@@ -39,6 +45,8 @@ impl MetaKey {
             Self::ClientInfo => "io.modelcontextprotocol/clientInfo",
             Self::LogLevel => "io.modelcontextprotocol/logLevel",
             Self::SubscriptionId => "io.modelcontextprotocol/subscriptionId",
+            Self::TraceParent => "traceparent",
+            Self::TraceState => "tracestate",
         }
     }
 }

@@ -15,6 +15,7 @@ pub type Answer = Response<Body>;
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+const METRICS: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
 /// An answer of some type.
 fn typed(status: StatusCode, kind: HeaderValue, body: Body) -> Answer {
@@ -34,6 +35,11 @@ pub(crate) fn empty(status: StatusCode) -> Answer {
 /// An answer in JSON.
 pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Answer {
     typed(status, JSON, Body::Full(body.into()))
+}
+
+/// An answer that Prometheus reads.
+pub(crate) fn metrics(text: String) -> Answer {
+    typed(StatusCode::OK, METRICS, Body::Full(text.into()))
 }
 
 /// An answer that is a stream of events.

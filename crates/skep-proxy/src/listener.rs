@@ -87,8 +87,10 @@ pub(crate) async fn serve(
     }
     drop(listener);
     let drained = async { while connections.join_next().await.is_some() {} };
-    // What is still open then is cut off, when the set is dropped.
-    let _ = tokio::time::timeout(limits.drain, drained).await;
+    // What is still open then is cut off, and has been when this ends.
+    if tokio::time::timeout(limits.drain, drained).await.is_err() {
+        connections.shutdown().await;
+    }
 }
 
 async fn converse(

@@ -17,8 +17,8 @@ use crate::guard::Guard;
 use crate::health::{self, Health};
 use crate::limits::Limits;
 use crate::listener::{self, Peer, Service};
-use crate::middleware::Middleware;
 use crate::middleware::layer::Destination;
+use crate::middleware::{Middleware, telemetry};
 use crate::readiness::Readiness;
 use crate::stdio::{Bridge, Sse, Streamable};
 use crate::tls::TlsIdentity;
@@ -120,6 +120,7 @@ impl Proxy {
         if let Transport::Transparent(transparent) = &surface.proxy.transport {
             transparent.close().await;
         }
+        surface.proxy.middleware.close().await;
         watched
     }
 
@@ -151,8 +152,10 @@ impl Service for Surface {
         if path == "/health" {
             return health::answer(request.method(), &self.proxy.health().await);
         }
-        if path == "/metrics" {
-            return answer::text(StatusCode::NOT_FOUND, "metrics are not served on this port");
+        if path == telemetry::PATH {
+            let told = self.proxy.middleware.chain().metrics(&request);
+            return told
+                .unwrap_or_else(|| answer::text(StatusCode::NOT_FOUND, "metrics are not served on this port"));
         }
         if path == "/.well-known" || path.starts_with("/.well-known/") {
             let described = self.proxy.middleware.chain().describe(&request);

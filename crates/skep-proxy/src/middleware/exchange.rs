@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use skep_mcp::{Id, Message, Payload};
 
 use super::identity::Identity;
+use super::rate_limit::Check;
 use crate::answer::{self, Answer};
 use crate::limits::Limits;
 use crate::listener::Peer;
@@ -32,6 +33,8 @@ pub(crate) struct Notes {
     /// The last version of the message, if it is one.
     message: Mutex<Option<Message>>,
     is_denied: AtomicBool,
+    /// The calls whose limits were looked at.
+    checks: Mutex<Vec<Check>>,
 }
 
 impl Notes {
@@ -53,6 +56,16 @@ impl Notes {
     /// Whether somebody has said that the caller may not do that.
     pub(crate) fn is_denied(&self) -> bool {
         self.is_denied.load(Ordering::Relaxed)
+    }
+
+    /// Says what the limits of a call have to say about it.
+    pub(crate) fn checked(&self, check: Check) {
+        self.checks.lock().push(check);
+    }
+
+    /// What was said about limits so far.
+    pub(crate) fn checks(&self) -> Vec<Check> {
+        self.checks.lock().clone()
     }
 
     /// Says who calls. It is said once and never changed.

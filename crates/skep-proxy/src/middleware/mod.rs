@@ -23,8 +23,10 @@ mod recovery;
 mod refusal;
 mod strip_credentials;
 mod subject;
+pub(crate) mod telemetry;
 mod token_exchange;
 mod tools;
+mod watch;
 mod webhook;
 
 use std::sync::Arc;
@@ -44,6 +46,10 @@ pub use self::identity::Identity;
 use self::layer::{Destination, Layer, Next};
 pub use self::rate_limit::{Bucket, CallLimits, RateLimit, RateLimitError, RateLimits};
 use self::refusal::Refusal;
+pub use self::telemetry::{
+    CollectorSettings, PrometheusSettings, Resource, Service, Telemetry, TelemetryError, TelemetrySettings,
+    collector_headers,
+};
 pub use self::token_exchange::{EndpointError, TokenExchange, TokenExchangeError, TokenExchangeSettings};
 pub use self::tools::{Shown, ToolRules, ToolRulesError};
 pub use self::webhook::{FailurePolicy, Power, Secret, SecretError, WebhookError, WebhookSettings, Webhooks};
@@ -70,6 +76,8 @@ pub enum Step {
     ToolCalls(ToolRules),
     /// Reads the message, for those around it.
     Parse,
+    /// Tells what happens. Behind the parser, and around everything that decides about single messages.
+    Telemetry(Telemetry),
     /// Counts calls of tools. Behind whatever says who calls, and what the server calls its tools.
     LimitRates(RateLimit),
     /// Lets callbacks change or refuse messages. Those that change come first, and all of them before decisions.
@@ -94,6 +102,7 @@ impl Step {
             Self::ToolLists(rules) => Box::new(tools::ToolLists::new(rules)),
             Self::ToolCalls(rules) => Box::new(tools::ToolCalls::new(rules)),
             Self::Parse => Box::new(parse::Parse),
+            Self::Telemetry(telemetry) => Box::new(telemetry),
             Self::LimitRates(limit) => Box::new(limit),
             Self::Webhooks(webhooks) => Box::new(webhooks),
             Self::Authorize(authorizer) => Box::new(authorizer),
@@ -109,6 +118,7 @@ pub struct Chain {
     layers: Vec<Box<dyn Layer>>,
     /// What a client may know before it has proved anything.
     resource: Option<ProtectedResource>,
+    telemetry: Option<Telemetry>,
 }
 
 impl Chain {
@@ -117,6 +127,10 @@ impl Chain {
         let outermost: Box<dyn Layer> = Box::new(recovery::Recovery);
         let resource = steps.iter().find_map(|step| match step {
             Step::Authenticate(Authentication::Oidc(oidc)) => Some(oidc.resource().clone()),
+            _ => None,
+        });
+        let telemetry = steps.iter().find_map(|step| match step {
+            Step::Telemetry(telemetry) => Some(telemetry.clone()),
             _ => None,
         });
         let rules = steps.iter().find_map(|step| match step {
@@ -128,13 +142,18 @@ impl Chain {
             (Step::Webhooks(webhooks), Some(rules)) => Step::Webhooks(webhooks.among(rules.clone())),
             (step, _) => step,
         });
-        Self { layers: std::iter::once(outermost).chain(steps.map(Step::layer)).collect(), resource }
+        Self { layers: std::iter::once(outermost).chain(steps.map(Step::layer)).collect(), resource, telemetry }
     }
 
     /// Answers a request for what is known to everybody, if that is what it asks for.
     pub(crate) fn describe<B>(&self, request: &Request<B>) -> Option<Answer> {
         let resource = self.resource.as_ref().filter(|_| request.uri().path().starts_with(resource::PATH))?;
         Some(resource.answer(request.method(), request.headers()))
+    }
+
+    /// Answers a request for what is counted, if that is told at this address.
+    pub(crate) fn metrics<B>(&self, request: &Request<B>) -> Option<Answer> {
+        self.telemetry.as_ref()?.page(request.method())
     }
 
     /// Answers a request, as a rule with what is behind the chain.
@@ -170,6 +189,13 @@ impl Middleware {
 
     pub(crate) fn chain(&self) -> Arc<Chain> {
         self.0.load_full()
+    }
+
+    /// Ends what goes on besides requests. They have to have ended before.
+    pub(crate) async fn close(&self) {
+        if let Some(telemetry) = &self.chain().telemetry {
+            telemetry.close().await;
+        }
     }
 }
 

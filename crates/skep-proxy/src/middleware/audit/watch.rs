@@ -1,17 +1,12 @@
-//! Looks at an answer as it passes, and lets it pass as it comes.
+//! Looks at an answer for as long as its record needs.
 
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
-
-use bytes::Bytes;
-use futures::Stream;
 use http::StatusCode;
-use http_body::Body as _;
 
 use super::event::Pending;
 use super::settings::AuditSettings;
 use crate::answer::Answer;
-use crate::body::{Body, BodyError};
+use crate::body::Body;
+use crate::middleware::watch::{self, Watcher};
 
 /// So much of an answer is looked at for errors.
 const LOOKED_AT: usize = 1 << 20;
@@ -28,51 +23,33 @@ pub(super) fn watched(answer: Answer, pending: Pending, settings: &AuditSettings
         return answer;
     }
     let status = answer.status();
-    answer.map(|body| Body::stream(Watched { body, status, seen: Vec::new(), size: 0, pending: Some(pending) }))
+    answer.map(|body| watch::watched(body, Seen { status, text: Vec::new(), size: 0, pending: Some(pending) }))
 }
 
-/// A body, and what was seen of it.
-struct Watched {
-    body: Body,
+/// What was seen of an answer.
+struct Seen {
     status: StatusCode,
-    seen: Vec<u8>,
+    text: Vec<u8>,
     size: usize,
     pending: Option<Pending>,
 }
 
-impl Watched {
+impl Watcher for Seen {
+    fn see(&mut self, part: &[u8]) {
+        self.size += part.len();
+        let room = LOOKED_AT.saturating_sub(self.text.len()).min(part.len());
+        self.text.extend_from_slice(&part[..room]);
+    }
+
     fn end(&mut self) {
         if let Some(pending) = self.pending.take() {
-            pending.end(self.status, &self.seen, self.size);
-        }
-    }
-}
-
-impl Stream for Watched {
-    type Item = Result<Bytes, BodyError>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        loop {
-            let Some(frame) = ready!(Pin::new(&mut self.body).poll_frame(context)) else {
-                self.end();
-                return Poll::Ready(None);
-            };
-            match frame {
-                Err(error) => return Poll::Ready(Some(Err(error))),
-                Ok(frame) => {
-                    let Ok(data) = frame.into_data() else { continue };
-                    self.size += data.len();
-                    let room = LOOKED_AT.saturating_sub(self.seen.len()).min(data.len());
-                    self.seen.extend_from_slice(&data[..room]);
-                    return Poll::Ready(Some(Ok(data)));
-                }
-            }
+            pending.end(self.status, &self.text, self.size);
         }
     }
 }
 
 /// A client that goes away ends it, too.
-impl Drop for Watched {
+impl Drop for Seen {
     fn drop(&mut self) {
         self.end();
     }

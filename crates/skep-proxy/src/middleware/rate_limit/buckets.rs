@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use redis::aio::ConnectionManager;
 
-use super::Bucket;
+use super::Concerned;
 use crate::sessions::Redis;
 
 /// How long Redis may take for one call.
@@ -46,6 +46,19 @@ pub(super) enum CountError {
     Redis(#[from] redis::RedisError),
 }
 
+impl CountError {
+    /// The word for it.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Self::TooSlow => "timeout",
+            Self::Redis(error) if error.is_timeout() => "timeout",
+            Self::Redis(error) if error.kind() == redis::ErrorKind::AuthenticationFailed => "auth",
+            Self::Redis(error) if error.is_io_error() || error.is_connection_dropped() => "connection",
+            Self::Redis(_) => "other",
+        }
+    }
+}
+
 /// All buckets.
 pub(super) struct Buckets(ConnectionManager);
 
@@ -61,19 +74,19 @@ impl Buckets {
     }
 
     /// Takes a token from each of these, or from none; then it says which one is empty.
-    pub(super) async fn take(&self, buckets: &[(String, Bucket)]) -> Result<Option<Bucket>, CountError> {
+    pub(super) async fn take<'a>(&self, buckets: &'a [Concerned]) -> Result<Option<&'a Concerned>, CountError> {
         let mut call = redis::cmd("EVAL");
         call.arg(SCRIPT).arg(buckets.len());
-        for (key, _) in buckets {
+        for Concerned { key, .. } in buckets {
             call.arg(key);
         }
-        for (_, bucket) in buckets {
+        for Concerned { bucket, .. } in buckets {
             let period = u64::try_from(bucket.period.as_micros()).unwrap_or(u64::MAX);
             call.arg(bucket.tokens).arg(period);
         }
         let mut connection = self.0.clone();
         let asked = tokio::time::timeout(PATIENCE, call.query_async::<usize>(&mut connection)).await;
         let number = asked.map_err(|_| CountError::TooSlow)??;
-        Ok(number.checked_sub(1).and_then(|index| buckets.get(index)).map(|(_, bucket)| *bucket))
+        Ok(number.checked_sub(1).and_then(|index| buckets.get(index)))
     }
 }

@@ -4,15 +4,18 @@
 //! none. When Redis cannot be asked, calls pass: a limit is no protection that is worth an outage.
 
 mod buckets;
+mod check;
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use skep_mcp::{Param, method};
 
 use self::buckets::Buckets;
+pub(super) use self::check::{Check, Scope, Verdict};
 use super::exchange::{Exchange, messages};
 use super::layer::{Layer, Next};
 use super::refusal::Refusal;
@@ -62,10 +65,18 @@ pub enum RateLimitError {
     Bucket(String),
 }
 
+/// A bucket that a call takes a token from.
+#[derive(Debug)]
+struct Concerned {
+    key: String,
+    bucket: Bucket,
+    scope: Scope,
+}
+
 /// Counts calls.
 #[derive(Debug)]
 pub struct RateLimit {
-    limits: RateLimits,
+    limits: Arc<RateLimits>,
     buckets: Buckets,
 }
 
@@ -79,21 +90,22 @@ impl RateLimit {
                 return Err(RateLimitError::Bucket(whose.to_owned()));
             }
         }
-        Ok(Self { limits, buckets: Buckets::new(redis) })
+        Ok(Self { limits: Arc::new(limits), buckets: Buckets::new(redis) })
     }
 
     /// The buckets that a call of a tool by somebody concerns, with their keys, in the order in which they are asked.
-    fn concerned(&self, tool: &str, user: &str) -> Vec<(String, Bucket)> {
+    fn concerned(&self, tool: &str, user: &str) -> Vec<Concerned> {
         let prefix = format!("thv:rl:{{{}:{}}}", self.limits.namespace, self.limits.server);
         let of_tool = self.limits.tools.get(tool).copied().unwrap_or_default();
         let of_user = |bucket: Option<Bucket>| bucket.filter(|_| !user.is_empty());
         let buckets = [
-            (format!("{prefix}:shared"), self.limits.all.shared),
-            (format!("{prefix}:shared:tool:{tool}"), of_tool.shared),
-            (format!("{prefix}:user:{user}"), of_user(self.limits.all.per_user)),
-            (format!("{prefix}:user-tool:{tool}:{user}"), of_user(of_tool.per_user)),
+            (format!("{prefix}:shared"), self.limits.all.shared, Scope::new("shared", "server")),
+            (format!("{prefix}:shared:tool:{tool}"), of_tool.shared, Scope::new("shared", "tool")),
+            (format!("{prefix}:user:{user}"), of_user(self.limits.all.per_user), Scope::new("per_user", "server")),
+            (format!("{prefix}:user-tool:{tool}:{user}"), of_user(of_tool.per_user), Scope::new("per_user", "tool")),
         ];
-        buckets.into_iter().filter_map(|(key, bucket)| Some((key, bucket?))).collect()
+        let buckets = buckets.into_iter();
+        buckets.filter_map(|(key, bucket, scope)| Some(Concerned { key, bucket: bucket?, scope })).collect()
     }
 
     async fn check(&self, exchange: &mut Exchange<'_>) -> Result<(), Answer> {
@@ -106,11 +118,19 @@ impl RateLimit {
             if concerned.is_empty() {
                 continue;
             }
-            match self.buckets.take(&concerned).await {
+            let began = Instant::now();
+            let taken = self.buckets.take(&concerned).await;
+            let verdict = match &taken {
+                Ok(None) => Verdict::Allowed(concerned.iter().map(|concerned| concerned.scope).collect()),
+                Ok(Some(empty)) => Verdict::Rejected(empty.scope),
+                Err(error) => Verdict::Unknown(error.kind()),
+            };
+            exchange.notes().checked(Check { limits: Arc::clone(&self.limits), took: began.elapsed(), verdict });
+            match taken {
                 Ok(None) => {}
                 Ok(Some(empty)) => {
                     tracing::debug!(%tool, "a call is over its limit");
-                    let refusal = Refusal::RateLimited { seconds: empty.seconds_per_token() };
+                    let refusal = Refusal::RateLimited { seconds: empty.bucket.seconds_per_token() };
                     return Err(refusal.answer(call.owned_id().as_ref()));
                 }
                 Err(error) => tracing::warn!(%error, "limits cannot be asked for, and the call passes"),

@@ -1,0 +1,83 @@
+//! What a tool was called with, in a few words and without secrets.
+
+use serde_json::Value;
+
+use crate::middleware::subject::cut;
+
+/// So many bytes of one value are told, and of all together.
+const VALUE: usize = 100;
+const ALL: usize = 200;
+const MORE: &str = "...";
+
+/// Words in names of arguments whose values are not told.
+const SECRETS: [&str; 7] = ["password", "token", "secret", "key", "auth", "credential", "private"];
+
+/// Arguments as `name=value, …`; nothing for what has no names.
+pub(super) fn told(arguments: &str) -> Option<String> {
+    let Ok(Value::Object(members)) = serde_json::from_str(arguments) else { return None };
+    let mut told = String::new();
+    for (name, value) in &members {
+        if !told.is_empty() {
+            told.push_str(", ");
+        }
+        told.push_str(&format!("{name}={}", shown(name, value)));
+        if told.len() > ALL {
+            break;
+        }
+    }
+    (!told.is_empty()).then(|| shortened(&told, ALL))
+}
+
+fn shown(name: &str, value: &Value) -> String {
+    let name = name.to_lowercase();
+    if SECRETS.iter().any(|word| name.contains(word)) {
+        return "[REDACTED]".to_owned();
+    }
+    match value {
+        Value::String(text) => shortened(text, VALUE),
+        other => shortened(&without_secrets(other).to_string(), VALUE),
+    }
+}
+
+/// What is inside of a value, with the same care.
+fn without_secrets(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, value)| {
+                let lower = name.to_lowercase();
+                let is_secret = SECRETS.iter().any(|word| lower.contains(word));
+                (name.clone(), if is_secret { "[REDACTED]".into() } else { without_secrets(value) })
+            })
+            .collect(),
+        Value::Array(items) => items.iter().map(without_secrets).collect(),
+        other => other.clone(),
+    }
+}
+
+fn shortened(text: &str, most: usize) -> String {
+    if text.len() <= most { text.to_owned() } else { format!("{}{MORE}", cut(text, most)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_told_without_secrets() {
+        for (arguments, expected) in [
+            (r#"{"hive":3,"yard":"north"}"#, Some("hive=3, yard=north")),
+            (r#"{"API_Key":"s","x":{"password":"s","n":[1]}}"#, Some(r#"API_Key=[REDACTED], x={"password":"[REDACTED]","n":[1]}"#)),
+            (r#"{"authorization":"s","b":null}"#, Some("authorization=[REDACTED], b=null")),
+            ("{}", None),
+            ("[1]", None),
+            ("", None),
+        ] {
+            assert_eq!(told(arguments).as_deref(), expected, "{arguments}");
+        }
+        let long = format!(r#"{{"a":"{}","b":"{}","c":1}}"#, "x".repeat(150), "y".repeat(150));
+        let told = told(&long).unwrap();
+        assert!(told.starts_with(&format!("a={}..., b=yyy", "x".repeat(100))), "{told}");
+        assert_eq!((told.len(), told.ends_with("y...")), (203, true));
+    }
+}
