@@ -154,8 +154,7 @@ impl Service for Surface {
         }
         if path == telemetry::PATH {
             let told = self.proxy.middleware.chain().metrics(&request);
-            return told
-                .unwrap_or_else(|| answer::text(StatusCode::NOT_FOUND, "metrics are not served on this port"));
+            return told.unwrap_or_else(|| answer::text(StatusCode::NOT_FOUND, "metrics are not served on this port"));
         }
         if path == "/.well-known" || path.starts_with("/.well-known/") {
             let described = self.proxy.middleware.chain().describe(&request);

@@ -11,7 +11,10 @@ mod http;
 mod middleware;
 #[path = "../../../skep/tests/once/mod.rs"]
 mod once;
+#[path = "../../../skep/tests/telemetry/mod.rs"]
+mod readers;
 mod redis;
+mod telemetry;
 mod tls;
 mod transparent;
 mod webhook;

@@ -10,7 +10,7 @@ use skep_api::names::env::secret;
 use skep_operator::proxy::run_config;
 use skep_proxy::middleware::{Authentication, Chain, ForwardHeaders, Power, Shown, Step, ToolRules};
 
-use super::{Variables, audit, oidc, outgoing, policy, rate_limit};
+use super::{Variables, audit, oidc, outgoing, policy, rate_limit, telemetry};
 use crate::hint::Hinted;
 
 /// The chain of a document: the one that it has, or else what follows from the rest of it.
@@ -48,6 +48,7 @@ fn missing(config: &RunConfig, list: &[MiddlewareConfig]) -> Option<(&'static st
     let has_tools = !config.tools_filter.is_empty() || !config.tools_override.is_empty();
     let wanted = [
         ("audit_config", config.audit_config.is_some(), MiddlewareType::Audit),
+        ("telemetry_config", config.telemetry_config.is_some(), MiddlewareType::Telemetry),
         ("rate_limit_config", config.rate_limit_config.is_some(), MiddlewareType::RateLimit),
         ("tools_filter or tools_override", has_tools, MiddlewareType::ToolFilter),
         ("tools_filter or tools_override", has_tools, MiddlewareType::ToolCallFilter),
@@ -91,6 +92,9 @@ async fn step(entry: &MiddlewareConfig, config: &RunConfig, variables: Variables
         MiddlewareType::ToolFilter => Some(Step::ToolLists(tool_rules(entry)?)),
         MiddlewareType::ToolCallFilter => Some(Step::ToolCalls(tool_rules(entry)?)),
         MiddlewareType::McpParser => Some(Step::Parse),
+        MiddlewareType::Telemetry => {
+            telemetry::telemetry(&entry.read_parameters().map_err(text)?, config, variables)?.map(Step::Telemetry)
+        }
         MiddlewareType::RateLimit => {
             let parameters = entry.read_parameters().map_err(text)?;
             Some(Step::LimitRates(rate_limit::limiter(&parameters, variables).await?))
@@ -157,6 +161,8 @@ fn own_token(config: &RunConfig, variables: Variables<'_>) -> Result<Option<Forw
 
 #[cfg(test)]
 mod tests {
+    use skep_node::container::POD_ADDRESS_VARIABLE;
+
     use super::*;
 
     async fn built(text: &str, variables: &[(&str, &str)]) -> Result<String, String> {
@@ -174,13 +180,17 @@ mod tests {
     }
 
     /// What the operator writes, and what is in its chain.
-    const WRITTEN: [(&str, &[&str]); 12] = [
+    const WRITTEN: [(&str, &[&str]); 13] = [
         (include_str!("../../../skep-operator/src/proxy/run_config/golden/server-stdio.json"), &["Unproven", "Parse"]),
         (
             include_str!("../../../skep-operator/src/proxy/run_config/golden/server-tools.json"),
             &["Unproven", "ToolLists", "ToolCalls", "Parse"],
         ),
         (include_str!("../../../skep-operator/src/proxy/run_config/golden/server-audit.json"), &["Audit", "Unproven"]),
+        (
+            include_str!("../../../skep-operator/src/proxy/run_config/golden/server-telemetry-prometheus-only.json"),
+            &["Unproven", "Parse", "Telemetry"],
+        ),
         (
             include_str!("../../../skep-operator/src/proxy/run_config/golden/server-authz-inline.json"),
             &["Unproven", "Parse", "Authorizer", "Cedar"],
@@ -221,7 +231,11 @@ mod tests {
 
     #[tokio::test]
     async fn what_the_operator_writes_becomes_a_chain_in_its_order() {
-        let find = |name: &str| name.starts_with("TOOLHIVE_SECRET_").then(|| "v".to_owned());
+        let find = |name: &str| match name {
+            // Nothing here listens where others could reach it.
+            POD_ADDRESS_VARIABLE => Some("127.0.0.1".to_owned()),
+            name => name.starts_with("TOOLHIVE_SECRET_").then(|| "v".to_owned()),
+        };
         for (text, layers) in WRITTEN {
             let config = RunConfig::from_json(text).unwrap();
             let chain = format!("{:?}", build(&config, &find).await.unwrap());
@@ -267,6 +281,15 @@ mod tests {
             (
                 r#""middleware_configs": [{"type": "audit", "parameters": {"config_data": {"maxDataSize": -1}}}]"#,
                 "maxDataSize",
+            ),
+            (r#""middleware_configs": [{"type": "telemetry", "parameters": {}}]"#, "telemetry: it has no config"),
+            (
+                r#""middleware_configs": [{"type": "telemetry", "parameters": {"config": {"endpoint": "otel:4318"}}}]"#,
+                "telemetry: endpoint is set, but neither tracingEnabled nor metricsEnabled is",
+            ),
+            (
+                r#""telemetry_config": {}, "middleware_configs": [{"type": "mcp-parser", "parameters": {}}]"#,
+                "telemetry_config, but middleware_configs has no step telemetry",
             ),
             (
                 r#""middleware_configs": [{"type": "ratelimit", "parameters": {"config": {"shared": {"maxTokens": 1}}}}]"#,

@@ -156,7 +156,7 @@ fn redis(scaling: &ScalingConfig, variables: Variables<'_>) -> Option<RedisSetti
 }
 
 /// Where to listen. A pod without a network of its own has one address.
-fn host(config: &RunConfig, variables: Variables<'_>) -> String {
+pub(super) fn host(config: &RunConfig, variables: Variables<'_>) -> String {
     let host = if config.host.is_empty() { LOCAL } else { &config.host };
     let is_any = host.parse().is_ok_and(|address: IpAddr| address.is_unspecified());
     variables(POD_ADDRESS_VARIABLE).filter(|_| is_any).unwrap_or_else(|| host.to_owned())

@@ -16,6 +16,7 @@ mod rate_limit;
 mod secrets;
 mod sections;
 mod serve;
+mod telemetry;
 
 pub(crate) use document::{Given, resolve};
 pub(crate) use front::Front;

@@ -19,7 +19,6 @@ pub(super) fn check(config: &RunConfig) -> Result<(), Hinted> {
 
 fn unserved(config: &RunConfig) -> Vec<String> {
     let sections = [
-        ("telemetry_config (telemetry)", config.telemetry_config.is_some()),
         ("embedded_auth_server_config (auth server)", config.embedded_auth_server_config.is_some()),
         ("remote_auth_config (a login at the server)", config.remote_auth_config.as_ref().is_some_and(is_login)),
         ("upstream_swap_config (credentials for the server)", config.upstream_swap_config.is_some()),
@@ -54,6 +53,7 @@ fn is_served(step: &MiddlewareConfig) -> bool {
             | MiddlewareType::ToolFilter
             | MiddlewareType::ToolCallFilter
             | MiddlewareType::McpParser
+            | MiddlewareType::Telemetry
             | MiddlewareType::RateLimit
             | MiddlewareType::UsageMetrics
             | MiddlewareType::MutatingWebhook
@@ -69,8 +69,7 @@ mod tests {
     use super::*;
 
     /// Documents that ask for one thing each, and what is said about it.
-    const ASKING: [(&str, &str); 7] = [
-        (r#""telemetry_config": {}"#, "telemetry_config"),
+    const ASKING: [(&str, &str); 6] = [
         (r#""embedded_auth_server_config": {}"#, "embedded_auth_server_config"),
         (r#""remote_auth_config": {}"#, "remote_auth_config"),
         (r#""upstream_swap_config": {}"#, "upstream_swap_config"),

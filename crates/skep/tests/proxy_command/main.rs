@@ -192,7 +192,14 @@ fn trap_67_without_a_document_that_can_be_read_it_says_so_and_ends() {
 fn what_cannot_be_run_is_told_and_ends_with_one() {
     let at = |rest: &str| format!(r#"{{"name": "n", "port": 0, "transport": "stdio"{rest}}}"#);
     for (config, told) in [
-        (Some(at(r#", "telemetry_config": {}"#)), "cannot do yet: telemetry_config (telemetry)"),
+        (
+            Some(at(r#", "embedded_auth_server_config": {}"#)),
+            "cannot do yet: embedded_auth_server_config (auth server)",
+        ),
+        (
+            Some(at(r#", "telemetry_config": {"endpoint": "otel:4318"}"#)),
+            "telemetry: endpoint is set, but neither tracingEnabled nor metricsEnabled is",
+        ),
         (Some(at(r#", "aws_sts_config": {}"#)), "cannot do yet: aws_sts_config (credentials for the server)"),
         (Some(at("")), "an image needs Kubernetes, and this is no pod"),
         (Some(at(r#", "publish": ["x"]"#).replace("stdio", "sse")), "an image needs Kubernetes"),

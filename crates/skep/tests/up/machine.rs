@@ -76,7 +76,16 @@ impl Machine {
     pub(crate) async fn until_installed(&self) {
         eventually("the kinds are installed", || async {
             for (version, wanted) in [
-                ("v1beta1", &["mcpservers", "mcpremoteproxies", "mcptelemetryconfigs"][..]),
+                (
+                    "v1beta1",
+                    &[
+                        "mcpservers",
+                        "mcpremoteproxies",
+                        "mcptelemetryconfigs",
+                        "mcpexternalauthconfigs",
+                        "mcpoidcconfigs",
+                    ][..],
+                ),
                 ("v1alpha1", &["mcpwebhookconfigs"]),
             ] {
                 let found = self.client.list_api_group_resources(&format!("toolhive.stacklok.dev/{version}")).await;

@@ -28,9 +28,12 @@ mod policies;
 #[path = "../protected/mod.rs"]
 mod protected;
 mod race;
+#[path = "../telemetry/mod.rs"]
+mod readers;
 mod registries;
 mod servers;
 mod start;
 #[path = "../suite/mod.rs"]
 #[expect(dead_code, reason = "the tests of the demo server need more of it")]
 mod suite;
+mod telemetry;

@@ -17,7 +17,7 @@ fn object(kind: &str, name: &str, spec: &Value) -> String {
     .to_string()
 }
 
-fn servers(machine: &Machine) -> Api<DynamicObject> {
+pub(crate) fn servers(machine: &Machine) -> Api<DynamicObject> {
     let kind = GroupVersionKind::gvk("toolhive.stacklok.dev", "v1beta1", "MCPServer");
     let resource = ApiResource::from_gvk_with_plural(&kind, "mcpservers");
     Api::default_namespaced_with(machine.client.clone(), &resource)
@@ -131,17 +131,25 @@ async fn nothing_comes_back(machine: &Machine, name: &str) {
 async fn what_was_asked_for_is_not_left_out() {
     let Some(machine) = Machine::start_or_skip("what_was_asked_for_is_not_left_out").await else { return };
     machine.until_installed().await;
-    let collector =
-        json!({"openTelemetry": {"enabled": true, "endpoint": "collector:4318", "metrics": {"enabled": true}}});
-    machine.apply(&object("MCPTelemetryConfig", "collector", &collector)).await;
-    serve(&machine, "guarded", json!({"transport": "stdio", "telemetryConfigRef": {"name": "collector"}})).await;
+    let upstream = json!({"name": "login", "type": "oidc",
+        "oidcConfig": {"issuerUrl": "https://login.example.com", "clientId": "skep"}});
+    let sign_in = json!({"type": "embeddedAuthServer",
+        "embeddedAuthServer": {"issuer": "https://hive.example.com", "upstreamProviders": [upstream]}});
+    let login = json!({"type": "inline", "inline": {"issuer": "https://hive.example.com"}});
+    let wanted = [("MCPExternalAuthConfig", "sign-in", sign_in), ("MCPOIDCConfig", "login", login)];
+    for (kind, name, spec) in wanted {
+        machine.apply(&object(kind, name, &spec)).await;
+    }
+    let spec = json!({"transport": "stdio", "authServerRef": {"kind": "MCPExternalAuthConfig", "name": "sign-in"},
+        "oidcConfigRef": {"name": "login", "audience": "https://hive.example.com/mcp"}});
+    serve(&machine, "guarded", spec).await;
     eventually("the proxy refuses to start, and says why", || async {
         let chosen = ListParams::default().labels("toolhive-name=guarded");
         let pods = machine.pods().list(&chosen).await.unwrap().items;
         let pod = pods.first().ok_or("there is no pod yet")?;
         let log = machine.pods().logs(&pod.name_any(), &kube::api::LogParams::default()).await;
         let log = log.map_err(|error| error.to_string())?;
-        if log.contains("cannot do yet: telemetry_config (telemetry)") { Ok(()) } else { Err(log) }
+        if log.contains("cannot do yet: embedded_auth_server_config (auth server)") { Ok(()) } else { Err(log) }
     })
     .await;
     let sets: Api<k8s_openapi::api::apps::v1::StatefulSet> = Api::default_namespaced(machine.client.clone());

@@ -17,6 +17,8 @@ pub const WORKLOAD_SECRET_SCOPE: &str = "__thv_workloads_";
 pub const SYSTEM_SECRET_PREFIX: &str = "__thv_";
 /// What the names of header-forward manifests begin with.
 pub const HEADER_FORWARD_PREFIX: &str = "TOOLHIVE_HEADER_FORWARD_";
+/// What the names of variables with values of telemetry headers begin with.
+pub const TELEMETRY_HEADER_PREFIX: &str = "TOOLHIVE_OTEL_HEADER_";
 
 /// Makes a part of a variable's name: capitals, and an underscore for every character but `A-Z`, `0-9` and `_`.
 ///
@@ -68,9 +70,15 @@ pub fn header_forward_manifest(entry: &str) -> String {
     format!("{HEADER_FORWARD_PREFIX}{}", sanitize(entry))
 }
 
-/// The variable of a telemetry header's value. The prefix is `TOOLHIVE_OTEL_HEADER_`.
+/// The variable of a telemetry header's value.
 pub fn telemetry_header(header: &str) -> String {
-    format!("TOOLHIVE_OTEL_HEADER_{}", sanitize(header))
+    format!("{TELEMETRY_HEADER_PREFIX}{}", sanitize(header))
+}
+
+/// The header whose value a variable has, if it is one for that.
+pub fn telemetry_header_name(variable: &str) -> Option<String> {
+    let header = variable.strip_prefix(TELEMETRY_HEADER_PREFIX).filter(|header| !header.is_empty())?;
+    Some(header.to_ascii_lowercase().replace('_', "-"))
 }
 
 /// The variable of a token exchange's client secret, in a vMCP pod. Proxy pods have

@@ -67,7 +67,10 @@ mod tests {
     fn arguments_are_told_without_secrets() {
         for (arguments, expected) in [
             (r#"{"hive":3,"yard":"north"}"#, Some("hive=3, yard=north")),
-            (r#"{"API_Key":"s","x":{"password":"s","n":[1]}}"#, Some(r#"API_Key=[REDACTED], x={"password":"[REDACTED]","n":[1]}"#)),
+            (
+                r#"{"API_Key":"s","x":{"password":"s","n":[1]}}"#,
+                Some(r#"API_Key=[REDACTED], x={"password":"[REDACTED]","n":[1]}"#),
+            ),
             (r#"{"authorization":"s","b":null}"#, Some("authorization=[REDACTED], b=null")),
             ("{}", None),
             ("[1]", None),

@@ -32,7 +32,8 @@ impl Diagnostics {
     /// Opens it. A port that is taken is no reason not to serve a server.
     pub(super) fn open(settings: &PrometheusSettings, page: Arc<Page>) -> Result<Self, TelemetryError> {
         let PrometheusSettings { host, port, .. } = settings;
-        let listener = bind(host, *port).map_err(|cause| TelemetryError::Listener { host: host.clone(), port: *port, cause })?;
+        let listener =
+            bind(host, *port).map_err(|cause| TelemetryError::Listener { host: host.clone(), port: *port, cause })?;
         if let Ok(address) = listener.local_addr() {
             tracing::warn!(%address, "metrics are served to everybody who can reach this address");
         }
@@ -78,12 +79,8 @@ fn open(host: &str, port: u16) -> io::Result<TcpListener> {
 }
 
 async fn serve(listener: TcpListener, page: Arc<Page>, stop: CancellationToken) {
-    let limits = Limits {
-        connections: 64,
-        idle: Duration::from_mins(1),
-        drain: Duration::from_secs(1),
-        ..Limits::default()
-    };
+    let limits =
+        Limits { connections: 64, idle: Duration::from_mins(1), drain: Duration::from_secs(1), ..Limits::default() };
     listener::serve(listener, None, Arc::new(Only(page)), &limits, stop).await;
 }
 

@@ -46,7 +46,8 @@ const CONNECTIONS: Metric = Metric {
 };
 const DECISIONS: Metric = counter("toolhive_rate_limit_decisions", "What buckets have said about calls");
 const REDIS_ERRORS: Metric = counter("toolhive_rate_limit_redis_errors", "Calls about which Redis could not be asked");
-const FAIL_OPEN: Metric = counter("toolhive_rate_limit_fail_open", "Calls that passed because Redis could not be asked");
+const FAIL_OPEN: Metric =
+    counter("toolhive_rate_limit_fail_open", "Calls that passed because Redis could not be asked");
 const CHECK_LATENCY: Metric = histogram("toolhive_rate_limit_check_latency", "How long Redis took");
 
 /// What a metric says at some moment.

@@ -37,9 +37,7 @@ pub(crate) use self::page::PATH;
 use self::page::Page;
 use self::pending::Pending;
 pub use self::resource::{Resource, Service};
-pub use self::settings::{
-    CollectorSettings, PrometheusSettings, TelemetryError, TelemetrySettings, collector_headers,
-};
+pub use self::settings::{CollectorSettings, PrometheusSettings, TelemetryError, TelemetrySettings, collector_headers};
 use self::span::{Place, Span};
 use super::exchange::Exchange;
 use super::layer::{Layer, Next};
@@ -82,7 +80,8 @@ impl Telemetry {
         }
         let exporter = collector.map(|collector| Exporter::start(collector, &settings.resource, Arc::clone(&meters)));
         let exporter = exporter.transpose()?;
-        let diagnostics = settings.prometheus.as_ref().map(|prometheus| Diagnostics::open(prometheus, Arc::clone(&page)));
+        let diagnostics =
+            settings.prometheus.as_ref().map(|prometheus| Diagnostics::open(prometheus, Arc::clone(&page)));
         let diagnostics = diagnostics.transpose()?;
         if settings.prometheus.as_ref().is_some_and(|prometheus| prometheus.is_on_transport) {
             tracing::warn!("metrics are served to everybody who can reach the server, at {PATH}");

@@ -113,7 +113,10 @@ fn pairs<'a>(of: &'a [Label<'static>]) -> impl Iterator<Item = (String, &'a str)
 fn named(resource: &Resource) -> impl Iterator<Item = (String, String)> {
     let mut named: BTreeMap<String, String> = BTreeMap::new();
     for (name, value) in resource {
-        named.entry(plain(name)).and_modify(|known| *known = format!("{known};{value}")).or_insert_with(|| value.clone());
+        named
+            .entry(plain(name))
+            .and_modify(|known| *known = format!("{known};{value}"))
+            .or_insert_with(|| value.clone());
     }
     named.into_iter()
 }
@@ -135,7 +138,8 @@ mod tests {
     #[test]
     fn values_of_any_kind_stay_on_their_line() {
         let resource = [("a.b", "x\"\\\ny"), ("a-b", "z"), ("1", "one")];
-        let resource: Resource = resource.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let resource: Resource =
+            resource.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let text = Page::new(Arc::new(Meters::new("hive", "sse")), &resource).text();
         let line = text.lines().find(|line| line.starts_with("target_info")).unwrap();
         assert_eq!(line, r#"target_info{_1="one",a_b="z;x\"\\\ny"} 1"#);

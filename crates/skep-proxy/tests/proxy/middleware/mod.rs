@@ -55,7 +55,7 @@ fn rules(shown: &[&str], overrides: &[(&str, &str, &str)]) -> ToolRules {
 }
 
 /// A server with the tools `secret`, `weigh_hive` and `feed`, that says which one was called.
-fn with_tools(seen: &Seen) -> Reply {
+pub(crate) fn with_tools(seen: &Seen) -> Reply {
     let message = seen.json();
     let result = match message["method"].as_str() {
         Some("tools/list") => json!({

@@ -49,6 +49,11 @@ fn patching(patch: &Value) -> impl Fn(&Seen) -> Reply + Send + Sync + use<> {
     move |_| reply(200, &[], answer.clone())
 }
 
+/// A callback that has another tool called.
+pub(crate) async fn renaming(to: &str) -> Server {
+    Server::start(patching(&rename(to))).await
+}
+
 fn rename(to: &str) -> Value {
     json!([{"op": "replace", "path": "/mcp_request/params/name", "value": to}])
 }
