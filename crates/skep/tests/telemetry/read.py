@@ -77,7 +77,8 @@ def page(text):
 
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
-            yield {"kind": family.type, "name": sample.name, "labels": sample.labels, "value": sample.value}
+            value = int(sample.value) if sample.value.is_integer() else sample.value
+            yield {"kind": family.type, "name": sample.name, "labels": sample.labels, "value": value}
 
 
 if sys.argv[1] == "page":

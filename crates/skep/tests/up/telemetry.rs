@@ -67,7 +67,7 @@ async fn a_collector_and_prometheus_get_what_happens() {
         assert!(adds(&address));
         let page = reader.page(&Request::new("GET", "/metrics").send(&address).text());
         let call = [("mcp_resource_id", "add"), ("server", name), ("transport", transport), ("status", "success")];
-        assert!(sample(&page, "toolhive_mcp_requests_total", &call) >= 1.0);
+        assert!(sample(&page, "toolhive_mcp_requests_total", &call).as_u64().unwrap() >= 1);
         eventually("the collector knows of the call", || async {
             let told = told(&machine, "traces").await;
             let spans = reader.spans(told.iter().map(Vec::as_slice));
@@ -101,6 +101,9 @@ async fn a_collector_and_prometheus_get_what_happens() {
     until_served(LIMIT, &example, || machine.said()).await;
     assert!(adds(&example));
     let page = reader.page(&Request::new("GET", "/metrics").send(&example).text());
-    assert!(sample(&page, "toolhive_mcp_tool_calls_total", &[("server", "counted"), ("tool", "add")]) >= 1.0);
+    assert!(
+        sample(&page, "toolhive_mcp_tool_calls_total", &[("server", "counted"), ("tool", "add")]).as_u64().unwrap()
+            >= 1
+    );
     assert!(!machine.said().contains(KEY), "the key is told to nobody else");
 }

@@ -1,5 +1,7 @@
 //! What a tool was called with, in a few words and without secrets.
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
 
 use crate::middleware::subject::cut;
@@ -20,7 +22,8 @@ pub(super) fn told(arguments: &str) -> Option<String> {
         if !told.is_empty() {
             told.push_str(", ");
         }
-        told.push_str(&format!("{name}={}", shown(name, value)));
+        // Writing into a text does not fail.
+        let _ = write!(told, "{name}={}", shown(name, value));
         if told.len() > ALL {
             break;
         }

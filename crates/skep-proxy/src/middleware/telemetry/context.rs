@@ -78,8 +78,8 @@ fn fill(bytes: &mut [u8]) {
 /// Whether a trace is recorded: by its number, so that everybody on its way decides the same.
 #[expect(clippy::cast_precision_loss, reason = "a share needs no more than 53 bits")]
 fn is_chosen(trace: [u8; 16], share: f64) -> bool {
-    let [.., a, b, c, d, e, f, g, h] = trace;
-    let number = u64::from_be_bytes([a, b, c, d, e, f, g, h]) >> 1;
+    let last = trace.last_chunk().copied().unwrap_or_default();
+    let number = u64::from_be_bytes(last) >> 1;
     (number as f64) < share * (1_u64 << 63) as f64
 }
 

@@ -1,105 +1,30 @@
 //! Tells a collector, apart from requests: they leave what is to be told in a queue and never wait for anybody.
 //!
-//! The queue has a largest size, and what finds no place in it is lost, which is told. A collector that is away or busy is
-//! told later; what is counted is told again each time, so that nothing of it is lost.
+//! A collector that is away or busy is told later. What is counted is told again each time, so that nothing of it is lost.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri};
-use parking_lot::Mutex;
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::MissedTickBehavior;
 
 use super::meters::Meters;
 use super::otlp::wire::Message;
 use super::otlp::{self, metrics, traces};
+use super::queue::Queue;
 use super::resource::Resource;
 use super::settings::{CollectorSettings, TelemetryError};
 use crate::fetch::{FetchError, FetchPolicy, Fetcher, TlsFiles};
 
-/// So many spans wait to be told, and so many bytes of them.
-const WAITING: usize = 2048;
-const WAITING_BYTES: usize = 8 << 20;
-/// So many are told at once.
-const BATCH: usize = 512;
-const BATCH_BYTES: usize = 2 << 20;
 /// How long a collector may take for one request.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long the last words may take.
-const FAREWELL: Duration = Duration::from_secs(5);
+/// How long the last words may take. A pod has thirty seconds, and requests that are under way get most of them.
+const FAREWELL: Duration = Duration::from_secs(3);
 /// So much of what a collector answers is read.
 const ANSWER: usize = 64 << 10;
-
-/// Spans that wait.
-#[derive(Debug, Default)]
-pub(super) struct Queue {
-    waiting: Mutex<Waiting>,
-    is_enough: Notify,
-}
-
-#[derive(Debug, Default)]
-struct Waiting {
-    spans: VecDeque<Message>,
-    bytes: usize,
-    lost: u64,
-}
-
-impl Waiting {
-    fn has_room(&self, span: &Message) -> bool {
-        self.spans.len() < WAITING && self.bytes + span.len() <= WAITING_BYTES
-    }
-}
-
-impl Queue {
-    /// Leaves a span to be told.
-    pub(super) fn push(&self, span: Message) {
-        let mut waiting = self.waiting.lock();
-        if !waiting.has_room(&span) {
-            waiting.lost += 1;
-            return;
-        }
-        waiting.bytes += span.len();
-        waiting.spans.push_back(span);
-        if waiting.spans.len() >= BATCH {
-            self.is_enough.notify_one();
-        }
-    }
-
-    /// Those to be told next.
-    fn take(&self) -> Vec<Message> {
-        let mut waiting = self.waiting.lock();
-        let (mut batch, mut bytes) = (Vec::new(), 0);
-        while batch.len() < BATCH && bytes < BATCH_BYTES {
-            let Some(span) = waiting.spans.pop_front() else { break };
-            bytes += span.len();
-            batch.push(span);
-        }
-        waiting.bytes -= bytes;
-        batch
-    }
-
-    /// Puts those back that could not be told, as far as there is room.
-    fn put_back(&self, batch: Vec<Message>) {
-        let mut waiting = self.waiting.lock();
-        for span in batch.into_iter().rev() {
-            if waiting.has_room(&span) {
-                waiting.bytes += span.len();
-                waiting.spans.push_front(span);
-            } else {
-                waiting.lost += 1;
-            }
-        }
-    }
-
-    /// How many were lost since this was last asked.
-    fn lost(&self) -> u64 {
-        std::mem::take(&mut self.waiting.lock().lost)
-    }
-}
 
 /// The way to a collector.
 #[derive(Debug)]
@@ -198,7 +123,7 @@ impl Teller {
                 }
                 _ = metrics.tick() => self.tell_metrics().await,
                 _ = spans.tick() => self.tell_spans().await,
-                () = queue.is_enough.notified(), if self.is_heard => self.tell_spans().await,
+                () = queue.filled(), if self.is_heard => self.tell_spans().await,
             }
         }
     }
@@ -260,38 +185,5 @@ fn of_status(status: StatusCode) -> Outcome {
     match status.as_u16() {
         429 | 502 | 503 | 504 => Outcome::Later,
         _ => Outcome::Never,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn span(bytes: usize) -> Message {
-        let mut span = Message::default();
-        span.text(5, &"x".repeat(bytes));
-        span
-    }
-
-    #[test]
-    fn the_queue_has_a_largest_size_and_counts_what_is_lost() {
-        let queue = Queue::default();
-        for _ in 0..WAITING + 10 {
-            queue.push(span(1));
-        }
-        assert_eq!((queue.lost(), queue.lost()), (10, 0));
-        let batch = queue.take();
-        assert_eq!(batch.len(), BATCH);
-        for _ in 0..BATCH - 2 {
-            queue.push(span(1));
-        }
-        queue.put_back(batch);
-        assert_eq!((queue.lost(), queue.waiting.lock().spans.len()), (BATCH as u64 - 2, WAITING));
-        while !queue.take().is_empty() {}
-        assert_eq!(queue.waiting.lock().bytes, 0);
-        for _ in 0..10 {
-            queue.push(span(1 << 20));
-        }
-        assert_eq!((queue.lost(), queue.take().len()), (3, 2), "bytes count, too");
     }
 }

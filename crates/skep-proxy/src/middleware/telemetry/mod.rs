@@ -16,6 +16,7 @@ mod otlp;
 mod page;
 mod pending;
 mod process;
+mod queue;
 mod resource;
 mod series;
 mod settings;
@@ -87,7 +88,7 @@ impl Telemetry {
             tracing::warn!("metrics are served to everybody who can reach the server, at {PATH}");
         }
         let share = collector.and_then(|collector| collector.traces);
-        Ok(Self(Arc::new(Inner { meters, share, exporter, page, diagnostics, settings })))
+        Ok(Self(Arc::new(Inner { settings, meters, share, exporter, page, diagnostics })))
     }
 
     /// Answers a request for what is counted, where it is told at the address of the server.

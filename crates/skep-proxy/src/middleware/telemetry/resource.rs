@@ -39,16 +39,12 @@ fn decoded(text: &str) -> String {
     let mut rest = text.as_bytes();
     while let Some((first, others)) = rest.split_first() {
         let mut byte = [0];
-        match others.get(..2).filter(|digits| *first == b'%' && hex::decode_to_slice(digits, &mut byte).is_ok()) {
-            Some(digits) => {
-                bytes.push(byte[0]);
-                rest = &others[digits.len()..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = others;
-            }
-        }
+        let digits = others.split_at_checked(2).filter(|_| *first == b'%');
+        (byte[0], rest) = match digits {
+            Some((digits, others)) if hex::decode_to_slice(digits, &mut byte).is_ok() => (byte[0], others),
+            _ => (*first, others),
+        };
+        bytes.push(byte[0]);
     }
     String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }

@@ -93,7 +93,7 @@ impl Span {
     fn tell_request(&mut self, exchange: &Exchange<'_>) {
         let parts = &exchange.parts;
         let text = |name| parts.headers.get(name).and_then(|value| value.to_str().ok());
-        let host = text(HOST).or_else(|| parts.uri.authority().map(|authority| authority.as_str())).unwrap_or_default();
+        let host = text(HOST).or_else(|| parts.uri.authority().map(http::uri::Authority::as_str)).unwrap_or_default();
         let (scheme, path, query) = (exchange.peer.scheme, parts.uri.path(), parts.uri.query());
         let target = parts.uri.path_and_query().map_or(path, |target| target.as_str());
         self.twice("http.request.method", "http.method", parts.method.as_str());
@@ -177,9 +177,8 @@ impl Span {
 
     pub(super) fn tell_check(&mut self, check: &Check) {
         let (decision, by) = match &check.verdict {
-            Verdict::Allowed(_) => ("allowed", "none".to_owned()),
             Verdict::Rejected(scope) => ("rejected", format!("{}_{}", scope.scope, scope.operation)),
-            Verdict::Unknown(_) => ("allowed", "none".to_owned()),
+            Verdict::Allowed(_) | Verdict::Unknown(_) => ("allowed", "none".to_owned()),
         };
         self.say("rate_limit.decision", decision);
         self.say("rate_limit.rejected_by", &*by);

@@ -50,13 +50,13 @@ async fn trap_54_every_bucket_and_every_failure_of_redis_is_counted() {
         ];
         sample(&page, "toolhive_rate_limit_decisions_total", &labels)
     };
-    assert_eq!(decisions("allowed", "shared", "server"), 2.0);
-    assert_eq!(decisions("allowed", "per_user", "tool"), 1.0);
-    assert_eq!(decisions("rejected", "per_user", "tool"), 1.0);
+    assert_eq!(decisions("allowed", "shared", "server"), 2);
+    assert_eq!(decisions("allowed", "per_user", "tool"), 1);
+    assert_eq!(decisions("rejected", "per_user", "tool"), 1);
     let owner = [("namespace", "apiary"), ("server", "hive")];
-    assert_eq!(sample(&page, "toolhive_rate_limit_fail_open_total", &owner), 1.0);
-    assert_eq!(sample(&page, "toolhive_rate_limit_redis_errors_total", &owner), 1.0);
-    assert_eq!(sample(&page, "toolhive_rate_limit_check_latency_seconds_count", &owner), 4.0);
+    assert_eq!(sample(&page, "toolhive_rate_limit_fail_open_total", &owner), 1);
+    assert_eq!(sample(&page, "toolhive_rate_limit_redis_errors_total", &owner), 1);
+    assert_eq!(sample(&page, "toolhive_rate_limit_check_latency_seconds_count", &owner), 4);
     before.stop().await;
     let spans = reader.spans(told(&receiver.seen(), "traces"));
     let of = |name: &str, status: u16| {

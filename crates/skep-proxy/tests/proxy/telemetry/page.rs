@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use skep_proxy::middleware::{
-    Audit, Authorizer, CedarSettings, FailurePolicy, Power, PrometheusSettings, Step, TelemetrySettings,
+    Audit, Authentication, Authorizer, CedarSettings, FailurePolicy, Power, PrometheusSettings, Step, Telemetry,
+    TelemetrySettings,
 };
-use skep_proxy::middleware::{Authentication, Telemetry};
 use skep_proxy::transparent::Dialect;
 
 use super::{prometheus, proxy, settings, tools};
@@ -47,16 +47,16 @@ async fn requests_are_counted_under_the_names_that_dashboards_know() {
         ]
     };
     let (fed, broken) = (of("success", "200", "feed"), of("error", "500", "broken"));
-    assert_eq!(sample(&page, "toolhive_mcp_requests_total", &fed), 2.0);
-    assert_eq!(sample(&page, "toolhive_mcp_requests_total", &broken), 1.0);
-    assert_eq!(sample(&page, "toolhive_mcp_request_duration_seconds_count", &fed), 2.0);
-    assert!(sample(&page, "toolhive_mcp_request_duration_seconds_sum", &fed) > 0.0);
+    assert_eq!(sample(&page, "toolhive_mcp_requests_total", &fed), 2);
+    assert_eq!(sample(&page, "toolhive_mcp_requests_total", &broken), 1);
+    assert_eq!(sample(&page, "toolhive_mcp_request_duration_seconds_count", &fed), 2);
+    assert!(sample(&page, "toolhive_mcp_request_duration_seconds_sum", &fed).as_f64().unwrap() > 0.0);
     let unknown = [("method", "DELETE"), ("mcp_method", "unknown")];
-    assert_eq!(sample(&page, "toolhive_mcp_requests_total", &unknown), 1.0);
+    assert_eq!(sample(&page, "toolhive_mcp_requests_total", &unknown), 1);
     let calls = |tool, status| {
         sample(&page, "toolhive_mcp_tool_calls_total", &[("server", "hive"), ("tool", tool), ("status", status)])
     };
-    assert_eq!((calls("feed", "success"), calls("broken", "error")), (2.0, 1.0));
+    assert_eq!((calls("feed", "success"), calls("broken", "error")), (json!(2), json!(1)));
     let operation = [
         ("mcp_method_name", "tools/call"),
         ("jsonrpc_protocol_version", "2.0"),
@@ -67,9 +67,9 @@ async fn requests_are_counted_under_the_names_that_dashboards_know() {
         ("gen_ai_tool_name", "broken"),
         ("error_type", "500"),
     ];
-    assert_eq!(sample(&page, "mcp_server_operation_duration_seconds_count", &operation), 1.0);
+    assert_eq!(sample(&page, "mcp_server_operation_duration_seconds_count", &operation), 1);
     let prompt = [("mcp_method_name", "prompts/get"), ("gen_ai_prompt_name", "greet")];
-    assert_eq!(sample(&page, "mcp_server_operation_duration_seconds_count", &prompt), 1.0);
+    assert_eq!(sample(&page, "mcp_server_operation_duration_seconds_count", &prompt), 1);
     let operations = page.iter().filter(|sample| sample["name"] == "mcp_server_operation_duration_seconds_count");
     assert_eq!(operations.count(), 3, "what is no message is no operation");
     let bounds: Vec<_> = page
@@ -84,10 +84,10 @@ async fn requests_are_counted_under_the_names_that_dashboards_know() {
     assert_eq!(bounds, expected.split(' ').collect::<Vec<_>>());
     assert_eq!(
         sample(&page, "toolhive_mcp_active_connections", &[("server", "hive"), ("transport", "streamable-http")]),
-        0.0
+        0
     );
-    assert_eq!(sample(&page, "target_info", &[("service_name", "apiary")]), 1.0);
-    assert!(sample(&page, "process_resident_memory_bytes", &[]) > 1e6);
+    assert_eq!(sample(&page, "target_info", &[("service_name", "apiary")]), 1);
+    assert!(sample(&page, "process_resident_memory_bytes", &[]).as_f64().unwrap() > 1e6);
 }
 
 #[tokio::test]
@@ -104,11 +104,11 @@ async fn trap_52_labels_show_the_tool_that_callbacks_have_chosen_and_refusals_co
     let before = proxy(&server, served(), behind).await;
     assert_eq!(before.send(Request::post(&call(1, "feed"))).await.status, 403);
     let page = page(&reader, &before).await;
-    assert_eq!(sample(&page, "toolhive_mcp_tool_calls_total", &[]), 1.0);
-    assert_eq!(sample(&page, "toolhive_mcp_tool_calls_total", &[("tool", "weigh_hive"), ("status", "error")]), 1.0);
+    assert_eq!(sample(&page, "toolhive_mcp_tool_calls_total", &[]), 1);
+    assert_eq!(sample(&page, "toolhive_mcp_tool_calls_total", &[("tool", "weigh_hive"), ("status", "error")]), 1);
     assert_eq!(
         sample(&page, "toolhive_mcp_requests_total", &[("mcp_resource_id", "weigh_hive"), ("status_code", "403")]),
-        1.0
+        1
     );
 }
 
@@ -129,9 +129,9 @@ async fn trap_55_a_method_of_8_mib_is_a_label_of_128_bytes_and_nothing_is_withou
             "toolhive_mcp_requests_total",
             &[("mcp_method", &label), ("server", "unknown"), ("transport", "unknown")]
         ),
-        1.0
+        1
     );
-    assert_eq!(sample(&page, "mcp_server_operation_duration_seconds_count", &[("mcp_method_name", &label)]), 1.0);
+    assert_eq!(sample(&page, "mcp_server_operation_duration_seconds_count", &[("mcp_method_name", &label)]), 1);
     let labels = page.iter().flat_map(|sample| sample["labels"].as_object().unwrap().values());
     assert!(labels.into_iter().all(|value| value.as_str().unwrap().len() <= 128));
 }
@@ -145,14 +145,14 @@ async fn the_beginning_of_a_stream_is_counted_and_its_end_noticed() {
     before.send(Request::new("GET", "/sse").header("Accept", "text/event-stream")).await.text().await;
     let page = page(&reader, &before).await;
     let opened = [("mcp_method", "sse_connection"), ("status_code", "200"), ("method", "GET"), ("status", "success")];
-    assert_eq!(sample(&page, "toolhive_mcp_requests_total", &opened), 1.0);
+    assert_eq!(sample(&page, "toolhive_mcp_requests_total", &opened), 1);
     let counted = page.iter().find(|sample| sample["labels"]["mcp_method"] == "sse_connection").unwrap();
     assert_eq!(counted["labels"]["mcp_resource_id"], Value::Null);
     assert!(
         page.iter().all(|sample| sample["labels"]["mcp_method"] != "sse_connection"
             || sample["name"] == "toolhive_mcp_requests_total")
     );
-    assert_eq!(sample(&page, "toolhive_mcp_active_connections", &[("connection_type", "sse")]), 0.0);
+    assert_eq!(sample(&page, "toolhive_mcp_active_connections", &[("connection_type", "sse")]), 0);
 }
 
 #[tokio::test]

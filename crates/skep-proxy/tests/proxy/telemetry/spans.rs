@@ -38,7 +38,8 @@ async fn a_call_is_told_with_both_sets_of_attributes() {
         let variables = vec![("YARD".to_owned(), "north".to_owned())];
         let settings = TelemetrySettings { has_legacy_attributes, variables, ..telling(collector(&receiver.address)) };
         let mut before = proxy(&server, settings, vec![]).await;
-        let post = Request::post(&message).header("User-Agent", "probe/1").header("X-MCP-Server-Name", "other");
+        let post = Request::post(&message).header("MCP-Protocol-Version", "2025-06-18");
+        let post = post.header("User-Agent", "probe/1").header("X-MCP-Server-Name", "other");
         let answer = before.send(post).await.text().await;
         before.stop().await;
         let spans = reader.spans(told(&receiver.seen(), "traces"));
@@ -56,6 +57,7 @@ async fn a_call_is_told_with_both_sets_of_attributes() {
             "mcp.client.name": "probe", "mcp.server.name": "other", "network.transport": "tcp",
             "network.protocol.name": "http", "network.protocol.version": "1.1", "client.address": "127.0.0.1",
             "client.port": attributes["client.port"], "environment.YARD": "north",
+            "mcp.protocol.version": "2025-06-18",
         });
         if has_legacy_attributes {
             let older = json!({
