@@ -1,5 +1,6 @@
 //! Traces and metrics from end to end: what the operator writes is what a collector and Prometheus get.
 
+use k8s_openapi::ByteString;
 use kube::ResourceExt as _;
 use kube::api::{DeleteParams, ListParams, LogParams};
 use serde_json::{Value, json};
@@ -23,7 +24,8 @@ fn objects() -> Vec<Value> {
         "volumeMounts": [{"name": "script", "mountPath": "/script"}]});
     let volumes = json!([{"name": "script", "configMap": {"name": "collector"}}]);
     vec![
-        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "collector"}, "stringData": {"key": KEY}}),
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "collector"},
+            "data": {"key": ByteString(KEY.into())}}),
         json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "collector"},
             "data": {"collector.py": COLLECTOR}}),
         json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "collector"}, "spec": {

@@ -115,43 +115,54 @@ impl Teller {
         loop {
             tokio::select! {
                 order = orders.recv() => {
-                    self.tell_spans().await;
-                    self.tell_metrics().await;
+                    // Once more if need be: a connection that was kept may have been closed.
+                    let _ = self.tell_spans().await || self.tell_spans().await;
+                    let _ = self.tell_metrics().await || self.tell_metrics().await;
                     let Some(done) = order else { return };
                     // Whoever asked may have stopped to wait.
                     let _ = done.send(());
                 }
-                _ = metrics.tick() => self.tell_metrics().await,
-                _ = spans.tick() => self.tell_spans().await,
-                () = queue.filled(), if self.is_heard => self.tell_spans().await,
+                _ = metrics.tick() => {
+                    self.tell_metrics().await;
+                }
+                _ = spans.tick() => {
+                    self.tell_spans().await;
+                }
+                () = queue.filled(), if self.is_heard => {
+                    self.tell_spans().await;
+                }
             }
         }
     }
 
-    async fn tell_spans(&mut self) {
-        let Some(address) = self.traces.clone() else { return };
-        loop {
-            let batch = self.queue.take();
-            if batch.is_empty() {
-                break;
-            }
-            if self.tell(&address, traces(&self.resource, &batch)).await == Outcome::Later {
-                self.queue.put_back(batch);
-                break;
-            }
-        }
+    /// Whether nothing is left to be told.
+    async fn tell_spans(&mut self) -> bool {
+        let Some(address) = self.traces.clone() else { return true };
         let lost = self.queue.lost();
         if lost > 0 {
             tracing::warn!(lost, "spans found no place in the queue for the collector");
         }
+        loop {
+            let batch = self.queue.take();
+            if batch.is_empty() {
+                return true;
+            }
+            if self.tell(&address, traces(&self.resource, &batch)).await == Outcome::Later {
+                self.queue.put_back(batch);
+                return false;
+            }
+        }
     }
 
-    async fn tell_metrics(&mut self) {
-        let Some(address) = self.metrics.clone() else { return };
+    /// The same for what is counted.
+    async fn tell_metrics(&mut self) -> bool {
+        let Some(address) = self.metrics.clone() else { return true };
         let readings = self.meters.read();
-        if !readings.is_empty() {
-            self.tell(&address, metrics(&self.resource, &readings, self.meters.began, SystemTime::now())).await;
+        if readings.is_empty() {
+            return true;
         }
+        let text = metrics(&self.resource, &readings, self.meters.began, SystemTime::now());
+        self.tell(&address, text).await != Outcome::Later
     }
 
     async fn tell(&mut self, address: &Uri, body: Bytes) -> Outcome {

@@ -1,5 +1,6 @@
 //! Collectors that are away, slow, or say what they like. Nobody who calls a tool notices.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -119,6 +120,23 @@ async fn nothing_is_lost_when_a_proxy_stops() {
     let metrics = reader.metrics(told(&seen, "metrics"));
     let calls = metrics.iter().find(|metric| metric["name"] == "toolhive_mcp_tool_calls").unwrap();
     assert_eq!(calls["points"][0]["value"], 600);
+}
+
+#[tokio::test]
+async fn the_last_words_are_said_once_more_if_need_be() {
+    let server = Server::start(tools).await;
+    let refused = Mutex::new(HashSet::new());
+    let receiver = Server::start(move |seen| {
+        let is_first = refused.lock().unwrap().insert(seen.target.clone());
+        reply(if is_first { 503 } else { 200 }, &[], "")
+    })
+    .await;
+    let telling = TelemetrySettings { collector: Some(collector(&receiver.address)), ..settings() };
+    let mut before = proxy(&server, telling, vec![]).await;
+    serves(&before, "feed").await;
+    before.stop().await;
+    let targets: Vec<_> = receiver.seen().into_iter().map(|seen| seen.target).collect();
+    assert_eq!(targets, ["/v1/traces", "/v1/traces", "/v1/metrics", "/v1/metrics"]);
 }
 
 #[tokio::test]
