@@ -77,7 +77,7 @@ def page(text):
 
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
-            value = int(sample.value) if sample.value.is_integer() else sample.value
+            value = int(sample.value) if float(sample.value).is_integer() else sample.value
             yield {"kind": family.type, "name": sample.name, "labels": sample.labels, "value": value}
 
 

@@ -141,7 +141,8 @@ async fn what_was_asked_for_is_not_left_out() {
         machine.apply(&object(kind, name, &spec)).await;
     }
     let spec = json!({"transport": "stdio", "authServerRef": {"kind": "MCPExternalAuthConfig", "name": "sign-in"},
-        "oidcConfigRef": {"name": "login", "audience": "https://hive.example.com/mcp"}});
+        "oidcConfigRef": {"name": "login", "audience": "https://hive.example.com/mcp",
+            "resourceUrl": "https://hive.example.com/mcp"}});
     serve(&machine, "guarded", spec).await;
     eventually("the proxy refuses to start, and says why", || async {
         let chosen = ListParams::default().labels("toolhive-name=guarded");
