@@ -143,6 +143,17 @@ fn variables_have_their_names() {
 }
 
 #[test]
+fn a_telemetry_header_is_found_again_by_its_variable() {
+    for (variable, header) in [
+        ("TOOLHIVE_OTEL_HEADER_X_HONEYCOMB_TEAM", Some("x-honeycomb-team")),
+        ("TOOLHIVE_OTEL_HEADER_", None),
+        ("OTEL_HEADER_X", None),
+    ] {
+        assert_eq!(env::telemetry_header_name(variable).as_deref(), header, "{variable}");
+    }
+}
+
+#[test]
 fn a_bearer_secret_has_an_alias_only_when_its_name_is_not_portable() {
     assert_eq!(env::secret_alias("my-hmac.key"), Some("TOOLHIVE_SECRET_MY_HMAC_KEY".to_owned()));
     assert_eq!(env::secret_alias("token"), None);
