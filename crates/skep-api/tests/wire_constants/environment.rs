@@ -97,6 +97,7 @@ fn variables_of_containers_that_others_wrote() {
 fn prefixes_of_variables_and_identifiers() {
     assert_eq!(env::SECRET_PREFIX, "TOOLHIVE_SECRET_");
     assert_eq!(env::HEADER_FORWARD_PREFIX, "TOOLHIVE_HEADER_FORWARD_");
+    assert_eq!(env::TELEMETRY_HEADER_PREFIX, "TOOLHIVE_OTEL_HEADER_");
     assert_eq!(env::SYSTEM_SECRET_PREFIX, "__thv_");
     assert_eq!(env::WORKLOAD_SECRET_SCOPE, "__thv_workloads_");
 }
