@@ -14,6 +14,7 @@ mod client_credentials;
 mod delegation;
 mod exchange;
 mod forward_headers;
+mod grants;
 pub(crate) mod identity;
 pub(crate) mod layer;
 mod lists;
@@ -42,6 +43,7 @@ pub use self::authz::{Authorizer, CedarError, CedarSettings, ClaimMapping, PdpEr
 pub use self::delegation::{Actor, Delegation};
 pub(crate) use self::exchange::Exchange;
 pub use self::forward_headers::{ForwardError, ForwardHeaders};
+pub use self::grants::EndpointError;
 pub use self::identity::Identity;
 use self::layer::{Destination, Layer, Next};
 pub use self::rate_limit::{Bucket, CallLimits, RateLimit, RateLimitError, RateLimits};
@@ -50,7 +52,7 @@ pub use self::telemetry::{
     CollectorSettings, PrometheusSettings, Resource, Service, Telemetry, TelemetryError, TelemetrySettings,
     collector_headers,
 };
-pub use self::token_exchange::{EndpointError, TokenExchange, TokenExchangeError, TokenExchangeSettings};
+pub use self::token_exchange::{TokenExchange, TokenExchangeError, TokenExchangeSettings};
 pub use self::tools::{Shown, ToolRules, ToolRulesError};
 pub use self::webhook::{FailurePolicy, Power, Secret, SecretError, WebhookError, WebhookSettings, Webhooks};
 use crate::answer::Answer;

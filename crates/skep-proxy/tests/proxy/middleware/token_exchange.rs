@@ -1,7 +1,9 @@
 //! Tokens that are taken for others before a server gets them.
 
+use std::collections::HashMap;
+
 use serde_json::json;
-use skep_proxy::middleware::{Authentication, Step, TokenExchange, TokenExchangeSettings};
+use skep_proxy::middleware::{Authentication, Chain, Step, TokenExchange, TokenExchangeSettings};
 
 use super::{Guarded, with_tools};
 use crate::http::{Request, call};
@@ -112,4 +114,66 @@ async fn auth_trap_24_an_exchange_that_fails_is_told_in_general_words() {
     assert_eq!((answer.status, answer.text().await.as_str()), (500, "Token injection failed\n"));
     endpoint.end().await;
     refused("nobody there").await;
+}
+
+/// An endpoint whose tokens say whom they were given for.
+fn issuing_for_a_while(seen: &Seen) -> Reply {
+    let asked: HashMap<_, _> = url::form_urlencoded::parse(&seen.body).into_owned().collect();
+    let token = format!("theirs for {}", asked["subject_token"]);
+    let issued = json!({"access_token": token, "token_type": "Bearer", "issued_token_type": "x", "expires_in": 3600});
+    reply(200, &[("content-type", "application/json")], issued.to_string())
+}
+
+async fn send_as(guarded: &Guarded, token: &str) -> u16 {
+    let request = Request::post(&call(1, "feed")).header("Authorization", &format!("Bearer {token}"));
+    guarded.send(request).await.status
+}
+
+fn given(server: &Server) -> Vec<String> {
+    server.seen().iter().map(|seen| seen.header("authorization").unwrap_or_default().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_token_is_kept_for_the_one_whom_it_was_given_for() {
+    let endpoint = Server::start(issuing_for_a_while).await;
+    let guarded = guarded(settings(&endpoint)).await;
+    for token in ["ann", "bob", "ann", "bob", "ann"] {
+        assert_eq!(send_as(&guarded, token).await, 200);
+        assert_eq!(given(&guarded.server), [format!("Bearer theirs for {token}")]);
+    }
+    assert_eq!(endpoint.seen().len(), 2);
+    // Another configuration begins with nothing.
+    let other = TokenExchange::new(TokenExchangeSettings { audience: "other".to_owned(), ..settings(&endpoint) });
+    let other = Step::ExchangeToken(other.unwrap());
+    guarded.middleware.replace(Chain::new(vec![Step::Authenticate(Authentication::Anonymous), other]));
+    assert_eq!(send_as(&guarded, "ann").await, 200);
+    assert!(String::from_utf8_lossy(&endpoint.seen()[0].body).contains("audience=other"));
+}
+
+#[tokio::test]
+async fn many_requests_at_once_make_one_exchange() {
+    let endpoint = Server::start(issuing_for_a_while).await;
+    let guarded = guarded(settings(&endpoint)).await;
+    let slow = endpoint.hold();
+    let all = futures::future::join_all((0..20).map(|_| send_as(&guarded, "ann")));
+    let release = async { drop(slow) };
+    let (statuses, ()) = futures::future::join(all, release).await;
+    assert_eq!((statuses, endpoint.seen().len()), (vec![200; 20], 1));
+    assert_eq!(given(&guarded.server), vec!["Bearer theirs for ann"; 20]);
+}
+
+#[tokio::test]
+async fn a_token_that_the_server_does_not_take_is_not_kept() {
+    let endpoint = Server::start(issuing_for_a_while).await;
+    let guarded = guarded(settings(&endpoint)).await;
+    guarded.server.replace(|_| reply(401, &[], ""));
+    for _ in 0..2 {
+        assert_eq!(send_as(&guarded, "ann").await, 401);
+        assert_eq!(endpoint.seen().len(), 1);
+    }
+    guarded.server.replace(with_tools);
+    for exchanges in [1, 0] {
+        assert_eq!(send_as(&guarded, "ann").await, 200);
+        assert_eq!(endpoint.seen().len(), exchanges);
+    }
 }

@@ -13,7 +13,7 @@ use super::text;
 
 pub(super) fn translate(providers: &[UpstreamProvider], resource: &str) -> Result<Vec<AuthServerUpstream>, String> {
     if providers.is_empty() {
-        return Err("upstreamProviders must hold at least one identity provider".to_owned());
+        return Err("upstreamProviders must have at least one identity provider".to_owned());
     }
     let numbered = providers.iter().enumerate();
     numbered

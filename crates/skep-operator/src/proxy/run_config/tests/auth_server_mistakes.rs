@@ -101,7 +101,7 @@ fn all_said(changes: &[(Value, &str)]) {
 fn identity_providers_that_cannot_be_reached() {
     let upstream = |provider: Value| json!({ "upstreamProviders": [provider] });
     all_said(&[
-        (json!({ "upstreamProviders": [] }), "upstreamProviders must hold at least one identity provider"),
+        (json!({ "upstreamProviders": [] }), "upstreamProviders must have at least one identity provider"),
         (
             upstream(json!({ "name": "hub", "type": "oidc" })),
             "upstreamProviders[0]: type must be 'oidc' or 'oauth2'; oidcConfig must be set when type is 'oidc' and \

@@ -46,7 +46,7 @@ pub struct CedarSettings {
 #[derive(Debug, thiserror::Error)]
 pub enum CedarError {
     /// Without a policy everything would be denied.
-    #[error("cedar.policies must hold at least one policy")]
+    #[error("cedar.policies must have at least one policy")]
     NoPolicies,
     /// A policy cannot be read.
     #[error("cedar.policies[{index}] is no Cedar policy: {cause}")]

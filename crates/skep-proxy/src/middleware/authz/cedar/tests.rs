@@ -166,7 +166,7 @@ fn the_tokens_of_an_upstream_provider_take_the_place_of_the_callers_own() {
 #[test]
 fn what_is_wrong_with_the_settings_is_told() {
     let told = |settings| Cedar::new(settings).unwrap_err().to_string();
-    assert_eq!(told(settings(&[])), "cedar.policies must hold at least one policy");
+    assert_eq!(told(settings(&[])), "cedar.policies must have at least one policy");
     assert!(
         told(settings(&["permit(principal, action, resource);", "permit("])).starts_with("cedar.policies[1] is no")
     );

@@ -1,4 +1,4 @@
-//! An endpoint that gives tokens for tokens. What it says when it refuses is told to nobody.
+//! An endpoint that gives tokens, for other tokens as a rule.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,6 +7,7 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Request, Uri};
 use serde_json::{Map, Value};
 
+use super::kept::Given;
 use crate::fetch::{FetchError, FetchPolicy, Fetcher, FilesError};
 use crate::middleware::client_credentials::basic;
 
@@ -14,6 +15,8 @@ use crate::middleware::client_credentials::basic;
 const LARGEST_ANSWER: usize = 1 << 20;
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Longer lifetimes count as this one, in seconds.
+const LONGEST_LIFETIME: u64 = 2_147_483_647;
 
 /// Why an endpoint cannot be asked at all.
 #[derive(Debug, thiserror::Error)]
@@ -29,23 +32,41 @@ pub enum EndpointError {
     Tls(#[from] FilesError),
 }
 
-/// Why there is no token.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum GrantError {
+/// Why there is no credential.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum GrantError {
     #[error(transparent)]
     Fetch(#[from] FetchError),
     #[error("the endpoint answers with the status {0}")]
     Status(u16),
     #[error("the endpoint refuses")]
     Refused,
-    #[error("the answer of the endpoint is no JSON object")]
+    #[error("the answer of the endpoint cannot be read")]
     Garbage,
     #[error("the answer of the endpoint has no {0}")]
     Missing(&'static str),
+    #[error("the token that the endpoint gives is no text that a header can hold")]
+    Unsendable,
+}
+
+/// A token that an endpoint has given.
+#[derive(Clone)]
+pub(crate) struct Issued {
+    pub(crate) token: String,
+    /// What it says besides.
+    said: Map<String, Value>,
+}
+
+/// Tokens are secrets.
+impl fmt::Debug for Issued {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Issued")
+    }
 }
 
 /// The endpoint, and who we are there.
-pub(super) struct TokenEndpoint {
+#[derive(Clone)]
+pub(crate) struct TokenEndpoint {
     url: Uri,
     fetcher: Fetcher,
     credentials: Option<HeaderValue>,
@@ -58,11 +79,11 @@ impl fmt::Debug for TokenEndpoint {
 }
 
 impl TokenEndpoint {
-    pub(super) fn new(url: &str, client: &str, secret: &str) -> Result<Self, EndpointError> {
+    pub(crate) fn new(url: &str, client: &str, secret: &str) -> Result<Self, EndpointError> {
         let address: Uri = url.parse().map_err(|_| EndpointError::Url(url.to_owned()))?;
         let is_plain = address.scheme_str() == Some("http");
         if is_plain {
-            tracing::warn!(host = address.host(), "tokens are exchanged without TLS, which protects nothing");
+            tracing::warn!(host = address.host(), "credentials are asked for without TLS, which protects nothing");
         }
         let fetcher = Fetcher::new(FetchPolicy {
             // It may be a service of the same cluster.
@@ -77,13 +98,18 @@ impl TokenEndpoint {
     }
 
     /// The token for a form, which has to come with these members.
-    pub(super) async fn ask(&self, form: String, required: &[&'static str]) -> Result<String, GrantError> {
+    pub(crate) async fn ask(&self, form: String, required: &[&'static str]) -> Result<Issued, GrantError> {
+        read(&self.post(form, "application/json").await?, required)
+    }
+
+    /// What the endpoint answers to a form, in one of these types.
+    pub(crate) async fn post(&self, form: String, types: &'static str) -> Result<bytes::Bytes, GrantError> {
         let mut request = Request::new(form.into());
         *request.method_mut() = http::Method::POST;
         *request.uri_mut() = self.url.clone();
         let headers = request.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static(types));
         if let Some(credentials) = &self.credentials {
             headers.insert(AUTHORIZATION, credentials.clone());
         }
@@ -91,11 +117,28 @@ impl TokenEndpoint {
         if !answer.status().is_success() {
             return Err(GrantError::Status(answer.status().as_u16()));
         }
-        read(answer.body(), required)
+        Ok(answer.into_body())
     }
 }
 
-fn read(answer: &[u8], required: &[&'static str]) -> Result<String, GrantError> {
+impl Issued {
+    /// As a server gets it, for as long as it is good.
+    pub(crate) fn bearer(&self) -> Result<Given<HeaderValue>, GrantError> {
+        let value = HeaderValue::from_str(&format!("Bearer {}", self.token));
+        let mut value = value.map_err(|_| GrantError::Unsendable)?;
+        value.set_sensitive(true);
+        Ok(Given { value, lifetime: self.lifetime() })
+    }
+
+    /// How long it is good for; nothing when that is not said.
+    pub(crate) fn lifetime(&self) -> Option<Duration> {
+        let said = self.said.get("expires_in")?;
+        let seconds = said.as_u64().or_else(|| said.as_str()?.trim().parse().ok())?;
+        Some(Duration::from_secs(seconds.min(LONGEST_LIFETIME))).filter(|lifetime| !lifetime.is_zero())
+    }
+}
+
+fn read(answer: &[u8], required: &[&'static str]) -> Result<Issued, GrantError> {
     let said: Map<String, Value> = serde_json::from_slice(answer).map_err(|_| GrantError::Garbage)?;
     if said.get("error").is_some_and(|error| !error.is_null()) {
         return Err(GrantError::Refused);
@@ -107,7 +150,7 @@ fn read(answer: &[u8], required: &[&'static str]) -> Result<String, GrantError> 
     for name in required {
         member(name)?;
     }
-    member("access_token").map(str::to_owned)
+    Ok(Issued { token: member("access_token")?.to_owned(), said })
 }
 
 #[cfg(test)]
@@ -118,18 +161,41 @@ mod tests {
     fn auth_trap_24_a_success_that_says_error_is_none_and_is_not_repeated() {
         let good = r#"{"access_token":"t","token_type":"Bearer","issued_token_type":"x","expires_in":"60"}"#;
         let required = ["token_type", "issued_token_type"];
-        assert_eq!(read(good.as_bytes(), &required).unwrap(), "t");
+        assert_eq!(read(good.as_bytes(), &required).unwrap().token, "t");
         for (answer, told) in [
             (r#"{"access_token":"t","token_type":"Bearer","issued_token_type":"x","error":"hunter2"}"#, "refuses"),
             (r#"{"token_type":"Bearer","issued_token_type":"x"}"#, "no access_token"),
             (r#"{"access_token":"","token_type":"Bearer","issued_token_type":"x"}"#, "no access_token"),
             (r#"{"access_token":"t","issued_token_type":"x"}"#, "no token_type"),
             (r#"{"access_token":"t","token_type":"Bearer"}"#, "no issued_token_type"),
-            ("hunter2", "no JSON object"),
-            ("[]", "no JSON object"),
+            ("hunter2", "cannot be read"),
+            ("[]", "cannot be read"),
         ] {
             let said = read(answer.as_bytes(), &required).unwrap_err().to_string();
             assert!(said.contains(told) && !said.contains("hunter2"), "{answer}: {said}");
         }
+    }
+
+    #[test]
+    fn auth_trap_24_a_lifetime_is_a_number_in_any_form() {
+        for (said, seconds) in [
+            ("60", Some(60)),
+            (r#""60""#, Some(60)),
+            ("99999999999", Some(LONGEST_LIFETIME)),
+            ("0", None),
+            ("-5", None),
+            (r#""soon""#, None),
+            ("null", None),
+        ] {
+            let issued = read(format!(r#"{{"access_token":"t","expires_in":{said}}}"#).as_bytes(), &[]).unwrap();
+            assert_eq!(issued.lifetime(), seconds.map(Duration::from_secs), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_token_that_is_no_header_is_not_sent_and_others_are_not_told() {
+        let issued = |token: &str| Issued { token: token.to_owned(), said: Map::new() }.bearer();
+        assert!(matches!(issued("a\nb"), Err(GrantError::Unsendable)));
+        assert!(!format!("{:?}", issued("hunter2").unwrap().value).contains("hunter2"));
     }
 }
