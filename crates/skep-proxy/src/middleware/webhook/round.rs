@@ -139,3 +139,45 @@ fn denied(power: Power) -> Refusal {
         Power::Refuse => Refusal::DeniedByPolicy,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::fetch::TlsFiles;
+
+    /// A name leads to a callback when the proxy starts, and to where a cloud answers machines about themselves later on.
+    #[tokio::test]
+    async fn a_callback_whose_name_leads_elsewhere_later_on_is_not_asked() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let place = listener.local_addr().unwrap();
+        let tls = TlsFiles { is_unverified: true, ..TlsFiles::default() };
+        let mut hook = Hook::new(WebhookSettings {
+            name: "hook".to_owned(),
+            url: "http://callbacks.example/".to_owned(),
+            timeout: Duration::from_secs(30),
+            failure_policy: FailurePolicy::Fail,
+            tls: tls.clone(),
+            secret: None,
+        })
+        .unwrap();
+        let policy = FetchPolicy { allows_private: true, allows_http: true, tls, ..FetchPolicy::default() };
+        let metadata = SocketAddr::from(([169, 254, 169, 254], place.port()));
+        hook.fetcher = Fetcher::finding(policy, vec![place, metadata]);
+        let answering = async {
+            use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let _ = stream.read(&mut [0; 4096]).await.unwrap();
+            let verdict = r#"{"version":"v0.1.0","uid":"u","allowed":true}"#;
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", verdict.len());
+            stream.write_all((head + verdict).as_bytes()).await.unwrap();
+        };
+        let ask = || hook.ask(Bytes::from_static(b"{}"), OffsetDateTime::UNIX_EPOCH);
+        let (first, ()) = futures::future::join(ask(), answering).await;
+        assert!(!matches!(first, Reply::Failed(why) if why.contains("not allowed")));
+        let Reply::Failed(why) = ask().await else { panic!("it was asked") };
+        assert!(why.contains("callbacks.example is at a private, link-local or reserved address"), "{why}");
+    }
+}

@@ -2,12 +2,17 @@
 //!
 //! What an endpoint says when it refuses is not told to callers.
 
+mod pace;
+#[cfg(test)]
+mod tests;
+
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Request, StatusCode, Uri};
 use serde_json::{Map, Value, json};
 use url::Url;
 
+use self::pace::Pace;
 use super::issuer::Endpoint;
 use super::token::{Expected, TokenError};
 use crate::middleware::client_credentials::basic;
@@ -32,6 +37,8 @@ pub(super) struct Introspection {
     dialect: Dialect,
     /// Name and password of ours at the endpoint, if we have them.
     credentials: Option<HeaderValue>,
+    /// How fast GitHub is asked, which counts the questions of all of our callers as ours.
+    pace: Pace,
 }
 
 impl std::fmt::Debug for Introspection {
@@ -48,7 +55,8 @@ impl Introspection {
             Ok(url) if is_github(&url) => Dialect::GitHub,
             _ => Dialect::Standard,
         };
-        Some(Self { endpoint, address: address.parse().ok()?, dialect, credentials: basic(client, secret) })
+        let credentials = basic(client, secret);
+        Some(Self { endpoint, address: address.parse().ok()?, dialect, credentials, pace: Pace::default() })
     }
 
     /// What the issuer says about a token, if that is what it has to say.
@@ -111,6 +119,7 @@ impl Introspection {
     }
 
     async fn ask_github(&self, token: &str) -> Result<Map<String, Value>, TokenError> {
+        self.pace.turn().await.ok_or(TokenError::Unknown("failed to introspect opaque token: too many requests"))?;
         let post = Request::post(&self.address)
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "application/vnd.github+json");

@@ -1,0 +1,143 @@
+//! Issuers that answer in their own way, at their own addresses.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use rustls::ServerConfig;
+use rustls::crypto::aws_lc_rs::default_provider;
+use rustls::pki_types::PrivateKeyDer;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+
+use super::*;
+use crate::fetch::{FetchPolicy, Fetcher, TlsFiles};
+
+const GITHUB: &str = "https://api.github.com/applications/app/token";
+const NOW: f64 = 1000.0;
+
+/// A server that answers every request alike, and keeps what it was asked.
+async fn server(status: u16, body: String) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
+    let made = rcgen::generate_simple_self_signed(["anybody".to_owned()]).unwrap();
+    let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+    let config = ServerConfig::builder_with_provider(Arc::new(default_provider()));
+    let config = config.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
+    let config = config.with_single_cert(vec![made.cert.der().clone()], key).unwrap();
+    let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let place = listener.local_addr().unwrap();
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let all = Arc::clone(&asked);
+    tokio::spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut stream = acceptor.accept(stream).await.unwrap();
+            let mut text = String::new();
+            while !is_whole(&text) {
+                let mut part = [0; 4096];
+                let read = stream.read(&mut part).await.unwrap();
+                text += &String::from_utf8_lossy(&part[..read]);
+            }
+            all.lock().push(text);
+            let head = format!("HTTP/1.1 {status} x\r\nRetry-After: 7\r\nContent-Length: {}\r\n", body.len());
+            stream.write_all(format!("{head}Connection: close\r\n\r\n{body}").as_bytes()).await.unwrap();
+            let _ = stream.shutdown().await;
+        }
+    });
+    (place, asked)
+}
+
+fn is_whole(text: &str) -> bool {
+    let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
+    let length =
+        head.to_lowercase().split("content-length: ").nth(1).and_then(|rest| rest.lines().next()?.parse().ok());
+    body.len() >= length.unwrap_or(0)
+}
+
+/// What is said about a token, and what the server was asked.
+async fn told(url: &str, audience: &str, status: u16, said: &str) -> (Result<Value, TokenError>, String) {
+    let (place, asked) = server(status, said.to_owned()).await;
+    let tls = TlsFiles { is_unverified: true, ..TlsFiles::default() };
+    let fetcher = Fetcher::finding(FetchPolicy { allows_private: true, tls, ..FetchPolicy::default() }, vec![place]);
+    let endpoint = Endpoint { fetcher, token_file: None };
+    let introspection = Introspection::new(endpoint, url, "app", "hunter2").unwrap();
+    let expected = Expected { issuer: String::new(), audience: audience.to_owned() };
+    let claims = introspection.claims("opaque/+", &expected, NOW).await;
+    let asked = asked.lock().join("\n");
+    (claims.map(Value::Object), asked)
+}
+
+#[tokio::test]
+async fn google_is_asked_in_its_own_way() {
+    let said = json!({"sub": "7", "aud": "hive", "exp": "1500", "email": "a@b", "email_verified": "true", "scope": "s",
+        "azp": "z", "expires_in": "500", "access_type": "online", "iss": "https://evil.example"});
+    let (claims, asked) = told(GOOGLE, "hive", 200, &said.to_string()).await;
+    assert!(asked.starts_with("GET /tokeninfo?access_token=opaque%2F%2B HTTP/1.1\r\n"), "{asked}");
+    assert!(!asked.contains("uthorization"), "{asked}");
+    let expected = json!({"sub": "7", "aud": "hive", "exp": 1500, "email": "a@b", "email_verified": "true", "scope": "s",
+        "azp": "z", "expires_in": "500", "iss": "https://accounts.google.com", "active": true});
+    assert_eq!(claims.unwrap(), expected);
+}
+
+#[tokio::test]
+async fn auth_trap_14_what_google_says_about_the_end_of_a_token_counts() {
+    for (member, value, expected) in [
+        ("exp", json!("999"), TokenError::Expired),
+        ("exp", json!(1500), TokenError::Expired),
+        ("exp", Value::Null, TokenError::Expired),
+        ("aud", json!("other"), TokenError::Audience),
+    ] {
+        let mut said = json!({"sub": "7", "aud": "hive", "exp": "1500"});
+        said[member] = value;
+        assert_eq!(told(GOOGLE, "hive", 200, &said.to_string()).await.0.unwrap_err(), expected, "{said}");
+    }
+    for (status, said) in [(400, r#"{"error":"hunter2"}"#), (200, "<html>"), (500, "")] {
+        let failed = TokenError::Unknown("failed to introspect opaque token");
+        assert_eq!(told(GOOGLE, "hive", status, said).await.0.unwrap_err(), failed, "{said}");
+    }
+}
+
+#[tokio::test]
+async fn auth_trap_14_github_is_asked_in_its_own_way_and_names_no_end() {
+    let said = json!({"user": {"id": 42, "login": "ann", "email": null, "name": "Ann", "type": "User", "site_admin": false},
+        "scopes": ["repo", "gist"], "app": {"name": "Hive"}, "created_at": "2026-01-01T00:00:00Z", "token": "hunter2"});
+    let (claims, asked) = told(GITHUB, "https://github.com", 200, &said.to_string()).await;
+    assert!(asked.starts_with("POST /applications/app/token HTTP/1.1\r\n"), "{asked}");
+    // app:hunter2
+    assert!(asked.to_lowercase().contains("authorization: basic yxbwomh1bnrlcji="), "{asked}");
+    assert!(asked.ends_with(r#"{"access_token":"opaque/+"}"#), "{asked}");
+    let expected = json!({"iss": "https://github.com", "aud": "https://github.com", "sub": "42",
+        "preferred_username": "ann", "login": "ann", "name": "Ann", "scopes": ["repo", "gist"], "scope": "repo gist",
+        "user_type": "User", "site_admin": false, "app_name": "Hive", "iat": "2026-01-01T00:00:00Z", "active": true});
+    assert_eq!(claims.unwrap(), expected);
+}
+
+#[tokio::test]
+async fn what_github_does_not_know_is_not_active_and_its_limits_are_failures() {
+    let failed = TokenError::Unknown("failed to introspect opaque token");
+    for (status, said, expected) in [
+        (404, "{}", TokenError::Inactive),
+        (200, r#"{"user": {"id": "42"}}"#, TokenError::Inactive),
+        (429, "hunter2", failed.clone()),
+        (401, "hunter2", failed),
+    ] {
+        assert_eq!(told(GITHUB, "", status, said).await.0.unwrap_err(), expected, "{status}");
+    }
+}
+
+#[test]
+fn only_their_own_addresses_are_those_of_google_and_github() {
+    for (url, expected) in [
+        (GOOGLE, Dialect::Google),
+        ("https://oauth2.googleapis.com/tokeninfo/", Dialect::Standard),
+        (GITHUB, Dialect::GitHub),
+        ("http://api.github.com/applications/app/token", Dialect::Standard),
+        ("https://api.github.com.evil.example/applications/app/token", Dialect::Standard),
+        ("https://evil.example/api.github.com/applications/app/token", Dialect::Standard),
+        ("https://api.github.com/applications/app/tokens", Dialect::Standard),
+    ] {
+        let fetcher = Fetcher::new(FetchPolicy::default()).unwrap();
+        let introspection = Introspection::new(Endpoint { fetcher, token_file: None }, url, "", "").unwrap();
+        assert_eq!(introspection.dialect, expected, "{url}");
+    }
+}
