@@ -16,6 +16,7 @@ use skep_mcp::{Message, Param, Revision, header, method};
 use super::line::{Line, Lost, Replies};
 use super::reading::{Expected, Reading};
 use crate::answer;
+use crate::middleware::aws_sts::Signer;
 use crate::stdio::mirrors::Mirrors;
 use crate::transparent::upstream::{Outgoing, Upstream};
 
@@ -46,6 +47,8 @@ pub(crate) struct HttpLine {
     headers: HeaderMap,
     /// Whom the chain has found the client to be.
     caller: Option<Arc<str>>,
+    /// Whoever signs what the client sends.
+    signer: Option<Signer>,
     speaks: Speaks,
     /// So many bytes one message of the server may have.
     largest: usize,
@@ -72,7 +75,8 @@ impl HttpLine {
         mirrors: Arc<Mirrors>,
     ) -> Self {
         let speaks = Speaks::Modern(mirrors);
-        let mut line = Self { upstream, uri, headers, caller: None, speaks, largest, next: Arc::default() };
+        let next = Arc::default();
+        let mut line = Self { upstream, uri, headers, caller: None, signer: None, speaks, largest, next };
         for name in OURS {
             line.headers.remove(name);
         }
@@ -89,11 +93,17 @@ impl HttpLine {
         Self { speaks: Speaks::Legacy { session, revision: Some(revision) }, ..self.clone() }
     }
 
-    /// The line of somebody who is known.
+    /// The line of somebody who is known, and who signs for them.
     #[must_use]
-    pub(crate) fn of(mut self, caller: Option<Arc<str>>) -> Self {
-        self.caller = caller;
+    pub(crate) fn of(mut self, caller: Option<Arc<str>>, signer: Option<Signer>) -> Self {
+        (self.caller, self.signer) = (caller, signer);
         self
+    }
+
+    /// The same line, signed by whoever signs for another one of the same client now.
+    #[must_use]
+    pub(super) fn signed_as(&self, now: &Self) -> Self {
+        Self { signer: now.signer.clone(), ..self.clone() }
     }
 
     /// Whom the chain has found the client to be.
@@ -172,7 +182,7 @@ impl HttpLine {
                 }
             }
         }
-        Outgoing { method, uri: self.uri.clone(), headers, body }
+        Outgoing { method, uri: self.uri.clone(), headers, body, signer: self.signer.clone() }
     }
 
     /// Sends a message, and gives a response that is one of the protocol.

@@ -149,7 +149,9 @@ impl Hosts for Seats {
             }
             let mut lease = leased?;
             lease.is_last = sharing == Sharing::OnlyOnce;
-            let (line, agreed) = (Arc::new(lease.session.line.clone()), Arc::clone(&lease.session.agreed));
+            // Credentials end sooner than sessions.
+            let line = Arc::new(lease.session.line.signed_as(&self.line));
+            let agreed = Arc::clone(&lease.session.agreed);
             Ok(Seat { line, agreed, held: Some(lease) })
         })
     }

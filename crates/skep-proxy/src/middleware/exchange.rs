@@ -123,6 +123,11 @@ impl<'a> Exchange<'a> {
         self.publish(payload)
     }
 
+    /// How many bytes the body has.
+    pub(crate) async fn length(&mut self) -> Result<usize, Answer> {
+        Ok(self.read().await?.text.len())
+    }
+
     /// The body, whatever it is.
     async fn read(&mut self) -> Result<&mut Sent, Answer> {
         let upload = std::mem::replace(&mut self.upload, Upload::Read(Sent::default()));

@@ -10,6 +10,7 @@
 mod audit;
 mod auth;
 mod authz;
+pub(crate) mod aws_sts;
 mod client_credentials;
 mod delegation;
 mod exchange;
@@ -18,6 +19,7 @@ mod grants;
 pub(crate) mod identity;
 pub(crate) mod layer;
 mod lists;
+mod on_behalf_of;
 mod parse;
 mod rate_limit;
 mod recovery;
@@ -40,12 +42,14 @@ pub use self::audit::{Audit, AuditError, AuditSettings};
 use self::auth::resource::{self, ProtectedResource};
 pub use self::auth::{Authentication, Oidc, OidcError, OidcSettings};
 pub use self::authz::{Authorizer, CedarError, CedarSettings, ClaimMapping, PdpError, PdpSettings};
+pub use self::aws_sts::{AwsSts, AwsStsError, AwsStsSettings, RoleMapping, RoleTest, RolesError};
 pub use self::delegation::{Actor, Delegation};
 pub(crate) use self::exchange::Exchange;
 pub use self::forward_headers::{ForwardError, ForwardHeaders};
 pub use self::grants::EndpointError;
 pub use self::identity::Identity;
 use self::layer::{Destination, Layer, Next};
+pub use self::on_behalf_of::{OnBehalfOf, OnBehalfOfSettings};
 pub use self::rate_limit::{Bucket, CallLimits, RateLimit, RateLimitError, RateLimits};
 use self::refusal::Refusal;
 pub use self::telemetry::{
@@ -86,8 +90,12 @@ pub enum Step {
     Webhooks(Webhooks),
     /// Decides who may do what, by the message as it reaches the server.
     Authorize(Authorizer),
+    /// Gets credentials of AWS for the caller, which the request is signed with when it is sent.
+    SignForAws(AwsSts),
     /// Sets headers for the server. Behind everything that reads those of the client.
     ForwardHeaders(ForwardHeaders),
+    /// Takes the caller's token for one with which we act on the caller's behalf. Behind every step that reads it.
+    ActOnBehalf(OnBehalfOf),
     /// Makes an answer of a panic, for those around it.
     Recover,
 }
@@ -108,7 +116,9 @@ impl Step {
             Self::LimitRates(limit) => Box::new(limit),
             Self::Webhooks(webhooks) => Box::new(webhooks),
             Self::Authorize(authorizer) => Box::new(authorizer),
+            Self::SignForAws(credentials) => Box::new(credentials),
             Self::ForwardHeaders(headers) => Box::new(headers),
+            Self::ActOnBehalf(on_behalf_of) => Box::new(on_behalf_of),
             Self::Recover => Box::new(recovery::Recovery),
         }
     }

@@ -52,6 +52,20 @@ pub(crate) enum Refusal {
     TokenNotExchanged,
     /// There is one, which cannot be sent.
     TokenNotPlaced,
+    /// Nobody knows who calls, where the server gets credentials by that.
+    Unauthenticated,
+    /// The caller comes without the token that its credentials are given for.
+    NoBearer,
+    /// No role is for the caller.
+    NoRole,
+    /// The caller's token does not say what to call its session.
+    NoSessionName,
+    /// It says something that cannot be the name of one.
+    InvalidSessionName,
+    /// AWS gives no credentials for the caller.
+    NoAwsCredentials,
+    /// The request cannot be signed.
+    NotSigned,
     /// The proxy itself is at fault.
     Panicked,
 }
@@ -95,6 +109,13 @@ impl Refusal {
             }
             Self::TokenNotExchanged => (StatusCode::UNAUTHORIZED, Words::Text("Token exchange failed")),
             Self::TokenNotPlaced => (StatusCode::INTERNAL_SERVER_ERROR, Words::Text("Token injection failed")),
+            Self::Unauthenticated => (StatusCode::UNAUTHORIZED, Words::Text("Authentication required")),
+            Self::NoBearer => (StatusCode::UNAUTHORIZED, Words::Text("Bearer token required")),
+            Self::NoRole => (StatusCode::FORBIDDEN, Words::Text("Failed to determine IAM role")),
+            Self::NoSessionName => (StatusCode::UNAUTHORIZED, Words::Text("Missing session name claim")),
+            Self::InvalidSessionName => (StatusCode::UNAUTHORIZED, Words::Text("Invalid session name")),
+            Self::NoAwsCredentials => (StatusCode::UNAUTHORIZED, Words::Text("AWS credential exchange failed")),
+            Self::NotSigned => (StatusCode::INTERNAL_SERVER_ERROR, Words::Text("Request signing failed")),
             Self::Panicked => (StatusCode::INTERNAL_SERVER_ERROR, Words::Text("Internal Server Error")),
         }
     }

@@ -122,7 +122,7 @@ impl Transparent {
         let headers = super::headers::outgoing(parts.headers.clone(), &self.target, peer, Some(Era::Modern));
         let mirrors = Arc::clone(&self.bridging.mirrors);
         let line = HttpLine::modern(self.upstream.clone(), uri, headers, self.limits.line_bytes, mirrors);
-        Ok(line.of(identity::proven(&parts.extensions)))
+        Ok(line.of(identity::proven(&parts.extensions), parts.extensions.get().cloned()))
     }
 
     async fn serve_modern_client(&self, peer: Peer, parts: &Parts, message: Message) -> Result<Option<Answer>, Answer> {

@@ -253,6 +253,7 @@ impl Transparent {
             uri: target::join(&self.target.origin(), &path).ok_or_else(bad)?,
             headers,
             body: known.body.clone(),
+            signer: parts.extensions.get().cloned(),
         };
         if let Some(session) = &known.session
             && known.era != Some(Era::Modern)

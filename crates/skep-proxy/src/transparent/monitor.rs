@@ -70,11 +70,11 @@ impl Transparent {
         let mut headers = HeaderMap::new();
         headers.insert(HOST, HeaderValue::from_str(self.target.authority.as_str()).ok()?);
         if !self.is_stateless {
-            return Some(Outgoing { method: Method::GET, uri, headers, body: Bytes::new() });
+            return Some(Outgoing { method: Method::GET, uri, headers, body: Bytes::new(), signer: None });
         }
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         let body = Bytes::from_static(br#"{"jsonrpc":"2.0","id":0,"method":"ping","params":{}}"#);
-        Some(Outgoing { method: Method::POST, uri, headers, body })
+        Some(Outgoing { method: Method::POST, uri, headers, body, signer: None })
     }
 }

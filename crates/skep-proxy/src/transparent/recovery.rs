@@ -66,8 +66,10 @@ impl Transparent {
         }
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(http::header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-        let post =
-            |uri, headers: &HeaderMap, body| Outgoing { method: Method::POST, uri, headers: headers.clone(), body };
+        let post = |uri, headers: &HeaderMap, body| {
+            let signer = request.signer.clone();
+            Outgoing { method: Method::POST, uri, headers: headers.clone(), body, signer }
+        };
         let uri = join(&self.target.origin(), request.uri.path_and_query()?)?;
         let response = self.upstream.send_once(&post(uri, &headers, body)).await.ok()?;
         if !response.status().is_success() {

@@ -12,6 +12,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 use super::target::Target;
 use crate::limits::Limits;
+use crate::middleware::aws_sts::Signer;
 use crate::tls::{self, TlsError};
 
 /// How often a server may send a request elsewhere.
@@ -28,6 +29,8 @@ pub(crate) struct Outgoing {
     pub(crate) uri: Uri,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
+    /// Whoever signs it, each time that it is sent.
+    pub(crate) signer: Option<Signer>,
 }
 
 /// Why a request got no answer.
@@ -83,6 +86,9 @@ impl Upstream {
         *request.method_mut() = outgoing.method.clone();
         *request.uri_mut() = outgoing.uri.clone();
         *request.headers_mut() = outgoing.headers.clone();
+        if let Some(signer) = &outgoing.signer {
+            signer.sign(&outgoing.method, &outgoing.uri, request.headers_mut(), &outgoing.body);
+        }
         Ok(self.0.request(request).await?)
     }
 }

@@ -97,6 +97,11 @@ impl TokenEndpoint {
         Ok(Self { url: address, fetcher, credentials: basic(client, secret) })
     }
 
+    /// Whether the endpoint can tell who we are.
+    pub(crate) fn has_credentials(&self) -> bool {
+        self.credentials.is_some()
+    }
+
     /// The token for a form, which has to come with these members.
     pub(crate) async fn ask(&self, form: String, required: &[&'static str]) -> Result<Issued, GrantError> {
         read(&self.post(form, "application/json").await?, required)

@@ -34,8 +34,17 @@ impl Key {
     /// The question of somebody.
     pub(crate) fn of(identity: &Identity, question: &[&str]) -> Self {
         let issuer = identity.claims.get("iss").and_then(Value::as_str).unwrap_or_default();
+        Self::digest([issuer, &identity.subject].into_iter().chain(question.iter().copied()))
+    }
+
+    /// The one question that we have ourselves.
+    pub(crate) fn ours() -> Self {
+        Self::digest([])
+    }
+
+    fn digest<'a>(parts: impl IntoIterator<Item = &'a str>) -> Self {
         let mut context = digest::Context::new(&digest::SHA256);
-        for part in [issuer, &identity.subject].into_iter().chain(question.iter().copied()) {
+        for part in parts {
             // With its length, so that no two lists of parts look alike.
             context.update(&part.len().to_be_bytes());
             context.update(part.as_bytes());
@@ -64,6 +73,7 @@ type Flight<T> = Shared<BoxFuture<'static, Result<Usable<T>, GrantError>>>;
 type Flights<T> = Arc<Mutex<HashMap<Key, Flight<T>>>>;
 
 /// The credentials.
+#[derive(Clone)]
 pub(crate) struct Kept<T: Clone> {
     flights: Flights<T>,
     margin: Duration,

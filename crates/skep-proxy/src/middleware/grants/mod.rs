@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 pub use self::endpoint::EndpointError;
 pub(super) use self::endpoint::{GrantError, TokenEndpoint};
-pub(super) use self::kept::{Kept, Key};
+pub(super) use self::kept::{Given, Kept, Key};
 use super::refusal::Refusal;
 use crate::transparent::strip_headers;
 

@@ -2,9 +2,11 @@
 
 pub(crate) mod audit;
 pub(crate) mod auth;
+mod aws_sts;
 mod credentials;
 mod frame;
 mod lists;
+mod on_behalf_of;
 mod rate_limit;
 mod token_exchange;
 mod tools;
