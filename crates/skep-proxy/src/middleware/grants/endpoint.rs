@@ -45,6 +45,8 @@ pub(crate) enum GrantError {
     Garbage,
     #[error("the answer of the endpoint has no {0}")]
     Missing(&'static str),
+    #[error("the answer of the endpoint has another {0} than was asked for")]
+    Wrong(&'static str),
     #[error("the token that the endpoint gives is no text that a header can hold")]
     Unsendable,
 }
@@ -127,6 +129,11 @@ impl TokenEndpoint {
 }
 
 impl Issued {
+    /// What is said about it under that name.
+    pub(crate) fn text(&self, name: &str) -> &str {
+        self.said.get(name).and_then(Value::as_str).unwrap_or_default()
+    }
+
     /// As a server gets it, for as long as it is good.
     pub(crate) fn bearer(&self) -> Result<Given<HeaderValue>, GrantError> {
         let value = HeaderValue::from_str(&format!("Bearer {}", self.token));

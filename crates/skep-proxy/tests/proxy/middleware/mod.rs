@@ -4,6 +4,7 @@ pub(crate) mod audit;
 pub(crate) mod auth;
 mod aws_sts;
 mod credentials;
+mod cross_app_access;
 mod frame;
 mod lists;
 mod on_behalf_of;
