@@ -10,8 +10,11 @@ use skep_api::names::env::secret;
 use skep_operator::proxy::run_config;
 use skep_proxy::middleware::{Authentication, Chain, ForwardHeaders, Power, Shown, Step, ToolRules};
 
-use super::{Variables, audit, oidc, outgoing, policy, rate_limit, telemetry};
+use super::{Variables, audit, aws_sts, oidc, outgoing, policy, rate_limit, telemetry};
 use crate::hint::Hinted;
+
+/// Steps that get the server a credential of its own for the caller's.
+const GIVING: [MiddlewareType; 3] = [MiddlewareType::TokenExchange, MiddlewareType::AwsSts, MiddlewareType::Obo];
 
 /// The chain of a document: the one that it has, or else what follows from the rest of it.
 pub(super) async fn build(config: &RunConfig, variables: Variables<'_>) -> Result<Chain, Hinted> {
@@ -25,14 +28,17 @@ pub(super) async fn build(config: &RunConfig, variables: Variables<'_>) -> Resul
                 "a server is never served without what it was to have; leave middleware_configs out to have it made",
             ));
     }
+    if let Some(step) = without_token(&list) {
+        let cause = format!("strip-auth removes the token that {step} starts from; take one of the two out");
+        return Err(wrong(step.as_str(), &cause));
+    }
     let mut steps = Vec::new();
     for entry in list.iter() {
         let step = step(entry, config, variables).await;
         steps.extend(step.map_err(|cause| wrong(entry.type_.as_str(), &cause))?);
     }
     steps.extend(secret_headers(config, variables)?.map(Step::ForwardHeaders));
-    let is_exchanged = list.iter().any(|entry| entry.type_ == MiddlewareType::TokenExchange);
-    if !is_exchanged {
+    if !list.iter().any(|entry| GIVING.contains(&entry.type_)) {
         steps.extend(own_token(config, variables)?.map(Step::ForwardHeaders));
     }
     Ok(Chain::new(steps))
@@ -56,6 +62,7 @@ fn missing(config: &RunConfig, list: &[MiddlewareConfig]) -> Option<(&'static st
         ("validating_webhooks", !config.validating_webhooks.is_empty(), MiddlewareType::ValidatingWebhook),
         ("authz_config", config.authz_config.is_some(), MiddlewareType::Authorization),
         ("token_exchange_config", config.token_exchange_config.is_some(), MiddlewareType::TokenExchange),
+        ("aws_sts_config", config.aws_sts_config.is_some(), MiddlewareType::AwsSts),
     ];
     let is_missing = |step: &MiddlewareType| !list.iter().any(|entry| entry.type_ == *step);
     let proves = |entry: &MiddlewareConfig| {
@@ -72,6 +79,12 @@ fn missing(config: &RunConfig, list: &[MiddlewareConfig]) -> Option<(&'static st
         .into_iter()
         .find(|(_, is_wanted, step)| *is_wanted && is_missing(step))
         .map(|(section, _, step)| (section, step))
+}
+
+/// A step that needs the caller's token, in a list with one that removes it.
+fn without_token(list: &[MiddlewareConfig]) -> Option<&MiddlewareType> {
+    let strips = list.iter().any(|entry| entry.type_ == MiddlewareType::StripAuth);
+    list.iter().map(|entry| &entry.type_).find(|step| strips && GIVING.contains(step))
 }
 
 /// The step of an entry; nothing when there is nothing to do for it.
@@ -102,6 +115,8 @@ async fn step(entry: &MiddlewareConfig, config: &RunConfig, variables: Variables
         MiddlewareType::MutatingWebhook => Some(Step::Webhooks(policy::webhooks(Power::Change, entry, variables)?)),
         MiddlewareType::ValidatingWebhook => Some(Step::Webhooks(policy::webhooks(Power::Refuse, entry, variables)?)),
         MiddlewareType::Authorization => Some(Step::Authorize(policy::authorizer(config, entry, variables)?)),
+        MiddlewareType::AwsSts => Some(Step::SignForAws(aws_sts::credentials(config, entry, variables)?)),
+        MiddlewareType::Obo => Some(Step::ActOnBehalf(outgoing::on_behalf_of(entry, variables)?)),
         MiddlewareType::HeaderForward => {
             let headers: HeaderForwardParameters = entry.read_parameters().map_err(text)?;
             let headers = headers.add_headers.into_iter().map(|(name, value)| (name, value.0)).collect();
@@ -180,7 +195,15 @@ mod tests {
     }
 
     /// What the operator writes, and what is in its chain.
-    const WRITTEN: [(&str, &[&str]); 13] = [
+    const WRITTEN: [(&str, &[&str]); 15] = [
+        (
+            include_str!("../../../skep-operator/src/proxy/run_config/golden/proxy-aws-sts.json"),
+            &["Unproven", "Parse", "AwsSts", "eu-central-1", "aws-mcp"],
+        ),
+        (
+            include_str!("../../../skep-operator/src/proxy/run_config/golden/proxy-on-behalf-of.json"),
+            &["Unproven", "Parse", "OnBehalfOf"],
+        ),
         (include_str!("../../../skep-operator/src/proxy/run_config/golden/server-stdio.json"), &["Unproven", "Parse"]),
         (
             include_str!("../../../skep-operator/src/proxy/run_config/golden/server-tools.json"),
@@ -275,6 +298,19 @@ mod tests {
             (
                 r#""additional_middleware_configs": [{"type": "strip-auth"}], "middleware_configs": [{"type": "mcp-parser", "parameters": {}}]"#,
                 "no step strip-auth",
+            ),
+            (
+                r#""middleware_configs": [{"type": "strip-auth"}, {"type": "tokenexchange", "parameters": {}}]"#,
+                "tokenexchange: strip-auth removes the token that tokenexchange starts from",
+            ),
+            (
+                r#""middleware_configs": [{"type": "awssts", "parameters": {}}, {"type": "strip-auth"}]"#,
+                "awssts: strip-auth removes the token",
+            ),
+            (r#""middleware_configs": [{"type": "awssts", "parameters": {}}]"#, "awssts: it needs a remote_url"),
+            (
+                r#""remote_url": "https://a", "aws_sts_config": {}, "middleware_configs": [{"type": "auth", "parameters": {}}]"#,
+                "no step awssts",
             ),
             (r#""header_forward": {"add_plaintext_headers": {"X-A": "s"}}"#, "no remote_url"),
             (r#""middleware_configs": [{"type": "auth", "parameters": 7}]"#, "auth: "),

@@ -1,6 +1,7 @@
 //! What `skep proxy run` is made of: the document that says what to do, and the proxy that does it.
 
 mod audit;
+mod aws_sts;
 mod chain;
 mod document;
 mod environment;

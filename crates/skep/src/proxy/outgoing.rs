@@ -1,11 +1,13 @@
 //! What a server is shown of whom it is called for, as a document and the environment say it.
 
 use std::fmt::Display;
+use std::time::Duration;
 
 use skep_api::config::run_config::middleware::TokenExchangeParameters;
 use skep_api::config::run_config::{HeaderStrategy, MiddlewareConfig, RemoteAuthConfig};
+use skep_api::config::vmcp::outgoing_strategies::Obo;
 use skep_api::names::env::runner;
-use skep_proxy::middleware::{TokenExchange, TokenExchangeSettings};
+use skep_proxy::middleware::{OnBehalfOf, OnBehalfOfSettings, TokenExchange, TokenExchangeSettings};
 
 use super::{Variables, secrets};
 
@@ -38,6 +40,41 @@ pub(super) fn token_exchange(entry: &MiddlewareConfig, variables: Variables<'_>)
         header,
     })
     .map_err(text)
+}
+
+/// Acts on behalf of callers as an entry says.
+pub(super) fn on_behalf_of(entry: &MiddlewareConfig, variables: Variables<'_>) -> Result<OnBehalfOf, String> {
+    let config: Obo = serde_json::from_value(entry.parameters.0.clone()).map_err(text)?;
+    if config.subject_token_provider_name.is_some_and(|name| !name.is_empty()) {
+        return Err(
+            "subjectTokenProviderName needs an auth server inside of the proxy, which it cannot have yet".to_owned()
+        );
+    }
+    let named = config.client_secret_env.filter(|name| !name.is_empty());
+    let client_secret = match (config.client_secret, named) {
+        (Some(secret), _) if !secret.is_empty() => secret.expose().to_owned(),
+        (_, Some(name)) => variables(&name)
+            .filter(|secret| !secret.is_empty())
+            .ok_or_else(|| format!("there is no client secret; set the variable {name}"))?,
+        _ => String::new(),
+    };
+    let client_id = config.client_id.unwrap_or_default();
+    if client_id.is_empty() != client_secret.is_empty() {
+        return Err("clientId and a client secret must be set together".to_owned());
+    }
+    let margin = config.cache_skew_seconds.map(|seconds| {
+        let seconds = u64::try_from(seconds).map_err(|_| format!("cacheSkewSeconds {seconds} must not be negative"))?;
+        Ok::<_, String>(Duration::from_secs(seconds))
+    });
+    OnBehalfOf::new(&OnBehalfOfSettings {
+        token_url: config.token_url,
+        client_id,
+        client_secret,
+        audience: config.audience.unwrap_or_default(),
+        scopes: config.scopes,
+        margin: margin.transpose()?,
+    })
+    .map_err(|error| format!("tokenUrl: {error}"))
 }
 
 /// The token that a server of somebody else gets from us: the value of a secret, or a text in the document.
@@ -84,6 +121,34 @@ mod tests {
             ("token_url", json!("http://169.254.169.254/"), "token_url: 169.254.169.254 is at a"),
         ] {
             let said = exchanging(member, value).unwrap_err();
+            assert!(said.contains(told) && !said.contains("hunter2"), "{said}");
+        }
+    }
+
+    fn acting(member: &str, value: Value) -> Result<String, String> {
+        let mut config = json!({"tokenUrl": "https://login.example/token", "clientId": "proxy",
+            "clientSecretEnv": "TOOLHIVE_OBO_CLIENT_SECRET"});
+        config[member] = value;
+        let entry = MiddlewareConfig::new(MiddlewareType::Obo, &config).unwrap();
+        let known = |name: &str| (name == runner::ON_BEHALF_OF_CLIENT_SECRET).then(|| "hunter2".to_owned());
+        on_behalf_of(&entry, &known).map(|made| format!("{made:?}"))
+    }
+
+    #[test]
+    fn what_is_wrong_with_acting_for_others_is_named_and_no_secret_is() {
+        let made = acting("cacheSkewSeconds", json!(90)).unwrap();
+        assert!(made.contains("90s") && !made.contains("hunter2"), "{made}");
+        for (member, value, told) in [
+            ("tokenUrl", json!("no address"), "tokenUrl: \"no address\" is no address"),
+            ("tokenUrl", json!("http://169.254.169.254/"), "tokenUrl: 169.254.169.254 is at a"),
+            ("clientId", json!(""), "must be set together"),
+            ("clientSecretEnv", json!("OTHER"), "set the variable OTHER"),
+            ("clientSecretEnv", json!(""), "must be set together"),
+            ("cacheSkewSeconds", json!(-1), "cacheSkewSeconds -1"),
+            ("subjectTokenProviderName", json!("github"), "needs an auth server"),
+            ("scopes", json!(7), "invalid type"),
+        ] {
+            let said = acting(member, value).unwrap_err();
             assert!(said.contains(told) && !said.contains("hunter2"), "{said}");
         }
     }

@@ -21,8 +21,7 @@ fn unserved(config: &RunConfig) -> Vec<String> {
     let sections = [
         ("embedded_auth_server_config (auth server)", config.embedded_auth_server_config.is_some()),
         ("remote_auth_config (a login at the server)", config.remote_auth_config.as_ref().is_some_and(is_login)),
-        ("upstream_swap_config (credentials for the server)", config.upstream_swap_config.is_some()),
-        ("aws_sts_config (credentials for the server)", config.aws_sts_config.is_some()),
+        ("upstream_swap_config (tokens that only an auth server has)", config.upstream_swap_config.is_some()),
     ];
     let named = sections.into_iter().filter(|(_, is_asked)| *is_asked).map(|(section, _)| section.to_owned());
     let steps = [
@@ -59,7 +58,9 @@ fn is_served(step: &MiddlewareConfig) -> bool {
             | MiddlewareType::MutatingWebhook
             | MiddlewareType::ValidatingWebhook
             | MiddlewareType::Authorization
+            | MiddlewareType::AwsSts
             | MiddlewareType::HeaderForward
+            | MiddlewareType::Obo
             | MiddlewareType::Recovery
     )
 }
@@ -69,13 +70,15 @@ mod tests {
     use super::*;
 
     /// Documents that ask for one thing each, and what is said about it.
-    const ASKING: [(&str, &str); 6] = [
+    const ASKING: [(&str, &str); 5] = [
         (r#""embedded_auth_server_config": {}"#, "embedded_auth_server_config"),
         (r#""remote_auth_config": {}"#, "remote_auth_config"),
         (r#""upstream_swap_config": {}"#, "upstream_swap_config"),
-        (r#""aws_sts_config": {}"#, "aws_sts_config"),
         (r#""middleware_configs": [{"type": "novel"}]"#, "middleware_configs: novel"),
-        (r#""additional_middleware_configs": [{"type": "obo"}]"#, "additional_middleware_configs: obo"),
+        (
+            r#""additional_middleware_configs": [{"type": "upstreamswap"}]"#,
+            "additional_middleware_configs: upstreamswap",
+        ),
     ];
 
     #[test]

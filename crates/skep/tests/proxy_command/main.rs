@@ -200,7 +200,10 @@ fn what_cannot_be_run_is_told_and_ends_with_one() {
             Some(at(r#", "telemetry_config": {"endpoint": "otel:4318"}"#)),
             "telemetry: endpoint is set, but neither tracingEnabled nor metricsEnabled is",
         ),
-        (Some(at(r#", "aws_sts_config": {}"#)), "cannot do yet: aws_sts_config (credentials for the server)"),
+        (
+            Some(at(r#", "upstream_swap_config": {}"#)),
+            "cannot do yet: upstream_swap_config (tokens that only an auth server has)",
+        ),
         (Some(at("")), "an image needs Kubernetes, and this is no pod"),
         (Some(at(r#", "publish": ["x"]"#).replace("stdio", "sse")), "an image needs Kubernetes"),
     ] {

@@ -51,6 +51,8 @@ constants! {
     pub const TOKEN_EXCHANGE_CLIENT_SECRET: &str = "TOOLHIVE_TOKEN_EXCHANGE_CLIENT_SECRET";
     /// The client secret with which the proxy acts on behalf of users. The reference has none.
     pub const ON_BEHALF_OF_CLIENT_SECRET: &str = "TOOLHIVE_OBO_CLIENT_SECRET";
+    /// Where AWS gives credentials, instead of the service of the region. The tools of AWS know it, too.
+    pub const AWS_STS_ENDPOINT: &str = "AWS_ENDPOINT_URL_STS";
     /// A bearer token for a remote server; only of the command line tool, named in an error text.
     pub const REMOTE_AUTH_BEARER_TOKEN: &str = "TOOLHIVE_REMOTE_AUTH_BEARER_TOKEN";
     /// `true` allows plain http where https is demanded.

@@ -55,10 +55,12 @@ fn read(answer: &[u8], now: OffsetDateTime) -> Result<Given<Arc<Credentials>>, G
     let member = |name: &'static str| element(given, name).ok_or(GrantError::Missing(name));
     let mut token = HeaderValue::from_str(member("SessionToken")?).map_err(|_| GrantError::Unsendable)?;
     token.set_sensitive(true);
+    // Part of a header, too.
+    let id = Some(member("AccessKeyId")?).filter(|id| id.bytes().all(|byte| byte.is_ascii_graphic()));
     let end = OffsetDateTime::parse(member("Expiration")?, &Rfc3339).map_err(|_| GrantError::Garbage)?;
     Ok(Given {
         value: Arc::new(Credentials {
-            id: member("AccessKeyId")?.to_owned(),
+            id: id.ok_or(GrantError::Garbage)?.to_owned(),
             secret: member("SecretAccessKey")?.to_owned(),
             token,
         }),
@@ -106,6 +108,8 @@ mod tests {
             ("<AccessKeyId>ASIA1</AccessKeyId>", ""),
             ("ASIA1", ""),
             ("ASIA1", "A&#83;IA"),
+            ("ASIA1", "A\u{e9}IA"),
+            ("ASIA1", "AS\nIA"),
             ("<AccessKeyId>", "<AccessKeyId>a</AccessKeyId><AccessKeyId>"),
             ("2026-01-01T01:00:00Z", "tomorrow"),
             ("to/ken+=", "to\nken"),

@@ -204,6 +204,15 @@ mod tests {
         }
     }
 
+    /// The clock of this test does not wait.
+    #[tokio::test(start_paused = true)]
+    async fn an_endpoint_that_never_answers_is_given_up() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let asked = TokenEndpoint::new(&url, "", "").unwrap().ask(String::new(), &[]).await;
+        assert!(matches!(asked, Err(GrantError::Fetch(_))), "{asked:?}");
+    }
+
     #[test]
     fn a_token_that_is_no_header_is_not_sent_and_others_are_not_told() {
         let issued = |token: &str| Issued { token: token.to_owned(), said: Map::new() }.bearer();
