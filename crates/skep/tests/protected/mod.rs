@@ -26,34 +26,41 @@ pub(crate) fn spec(name: &str, transport: &str) -> Value {
 
 /// The callbacks, and what they and the proxy know of each other.
 pub(crate) fn callbacks() -> Vec<Value> {
-    let labels = json!({"app": DEPLOYMENT});
-    let container = json!({"name": "main", "image": "shell", "args": ["exec python3 /callbacks/script/callbacks.py"],
-        "imagePullPolicy": "IfNotPresent",
-        "readinessProbe": {"tcpSocket": {"port": 8443}, "periodSeconds": 1},
-        "volumeMounts": [{"name": "script", "mountPath": "/callbacks/script"}, {"name": "keys", "mountPath": "/callbacks/keys"}]});
-    let volumes = json!([{"name": "script", "configMap": {"name": "callbacks"}}, {"name": "keys", "secret": {"secretName": KEYS}}]);
     let secret = |key: &str| json!({"name": KEYS, "key": key});
     let hook = |name: &str| {
         json!([{"name": name, "url": format!("https://callbacks.default.svc.cluster.local:8443/{name}"), "timeout": "10s",
             "hmacSecretRef": secret("hmac"), "tlsConfig": {"caSecretRef": secret("ca.crt"),
                 "clientCertSecretRef": secret("client.crt"), "clientKeySecretRef": secret("client.key")}}])
     };
+    let hooks = json!({"apiVersion": "toolhive.stacklok.dev/v1alpha1", "kind": "MCPWebhookConfig",
+        "metadata": {"name": DEPLOYMENT}, "spec": {"mutating": hook("change"), "validating": hook("refuse")}});
+    python(DEPLOYMENT, CALLBACKS, KEYS).into_iter().chain([hooks]).collect()
+}
+
+/// A script that serves https on port 8443 under its name, and a Secret with its keys.
+pub(crate) fn python(name: &str, script: &str, secret: &str) -> Vec<Value> {
+    let labels = json!({"app": name});
+    let container = json!({"name": "main", "image": "shell", "args": [format!("exec python3 /{name}/script/{name}.py")],
+        "imagePullPolicy": "IfNotPresent",
+        "readinessProbe": {"tcpSocket": {"port": 8443}, "periodSeconds": 1},
+        "volumeMounts": [{"name": "script", "mountPath": format!("/{name}/script")},
+            {"name": "keys", "mountPath": format!("/{name}/keys")}]});
+    let volumes =
+        json!([{"name": "script", "configMap": {"name": name}}, {"name": "keys", "secret": {"secretName": secret}}]);
     vec![
-        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": KEYS}, "data": keys()}),
-        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "callbacks"},
-            "data": {"callbacks.py": CALLBACKS}}),
-        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": DEPLOYMENT}, "spec": {
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": secret}, "data": keys(name)}),
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name},
+            "data": {format!("{name}.py"): script}}),
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": {
             "selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels},
                 "spec": {"containers": [container], "volumes": volumes}}}}),
-        json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "callbacks"}, "spec": {
+        json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": {
             "selector": labels, "ports": [{"port": 8443}]}}),
-        json!({"apiVersion": "toolhive.stacklok.dev/v1alpha1", "kind": "MCPWebhookConfig",
-            "metadata": {"name": "callbacks"}, "spec": {"mutating": hook("change"), "validating": hook("refuse")}}),
     ]
 }
 
 /// An authority, a certificate of it for each side, and the key of signatures.
-fn keys() -> BTreeMap<&'static str, ByteString> {
+fn keys(name: &str) -> BTreeMap<&'static str, ByteString> {
     let mut authority = CertificateParams::default();
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     authority.distinguished_name.push(DnType::CommonName, "the authority of a test");
@@ -63,7 +70,7 @@ fn keys() -> BTreeMap<&'static str, ByteString> {
         let params = CertificateParams::new([name.to_owned()]).unwrap();
         (params.signed_by(&key, &authority).unwrap().pem(), key.serialize_pem())
     };
-    let (server, client) = (vouch("callbacks.default.svc.cluster.local"), vouch("proxy"));
+    let (server, client) = (vouch(&format!("{name}.default.svc.cluster.local")), vouch("proxy"));
     [
         ("ca.crt", authority.pem()),
         ("server.crt", server.0),

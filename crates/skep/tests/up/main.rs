@@ -20,6 +20,7 @@ mod mcp;
 mod npm;
 #[path = "../once/mod.rs"]
 mod once;
+mod outgoing;
 mod own_pods;
 mod packages;
 mod plain;

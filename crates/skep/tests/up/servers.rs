@@ -11,7 +11,7 @@ use super::machine::{LIMIT, Machine, eventually};
 use super::mcp::{call_tool, call_tool_by_events, until_served};
 use skep_conformance::ports::free_port;
 
-fn object(kind: &str, name: &str, spec: &Value) -> String {
+pub(crate) fn object(kind: &str, name: &str, spec: &Value) -> String {
     json!({"apiVersion": "toolhive.stacklok.dev/v1beta1", "kind": kind,
         "metadata": {"name": name, "namespace": "default"}, "spec": spec})
     .to_string()
