@@ -116,18 +116,18 @@ fn hash(bytes: &[u8]) -> String {
 fn canonical_headers(headers: &HeaderMap) -> (String, String) {
     let mut names: Vec<&HeaderName> = headers.keys().filter(|name| !UNSIGNED.contains(*name)).collect();
     names.sort_by_key(|name| name.as_str());
-    let mut lines = String::new();
+    let mut lines = Vec::new();
     names.retain(|name| {
         let values: Result<Vec<&str>, _> = headers.get_all(*name).iter().map(HeaderValue::to_str).collect();
         // What is no text cannot be signed, and need not be.
         let Ok(values) = values else { return false };
         let values: Vec<String> =
             values.iter().map(|value| value.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
-        lines += &format!("{name}:{}\n", values.join(","));
+        lines.push(format!("{name}:{}\n", values.join(",")));
         true
     });
     let names: Vec<&str> = names.into_iter().map(HeaderName::as_str).collect();
-    (names.join(";"), lines)
+    (names.join(";"), lines.concat())
 }
 
 /// A path without detours. It is written in percent signs already, and those are written so once more.
@@ -171,15 +171,12 @@ fn unescape(text: &str) -> Vec<u8> {
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {
         let digits = tail.get(..2).filter(|_| *first == b'%');
-        match digits.and_then(|digits| hex::decode(digits).ok()) {
-            Some(byte) => {
-                bytes.extend(byte);
-                rest = tail.get(2..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(*first);
-                rest = tail;
-            }
+        if let Some(byte) = digits.and_then(|digits| hex::decode(digits).ok()) {
+            bytes.extend(byte);
+            rest = tail.get(2..).unwrap_or_default();
+        } else {
+            bytes.push(*first);
+            rest = tail;
         }
     }
     bytes

@@ -25,11 +25,13 @@ fn headers(headers: &[(&'static str, &'static str)]) -> HeaderMap {
     map
 }
 
+/// Verb, address, headers and body of a request, and its signature.
+type Row = (&'static str, &'static str, &'static [(&'static str, &'static str)], &'static str, &'static str);
+
 /// Vectors that AWS has published (aws-sig-v4-test-suite).
 #[test]
 fn signatures_are_those_that_aws_has_published() {
-    let form = ("content-type", "application/x-www-form-urlencoded");
-    let rows: [(&str, &str, &[(&str, &str)], &str, &str); 16] = [
+    let rows: [Row; 16] = [
         ("GET", "/", &[], "", "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"),
         ("GET", "/./", &[], "", "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"),
         ("GET", "//", &[], "", "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"),
@@ -80,7 +82,13 @@ fn signatures_are_those_that_aws_has_published() {
             "acc3ed3afb60bb290fc8d2dd0098b9911fcaa05412b367055dee359757a9c736",
         ),
         ("POST", "/", &[], "", "5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b"),
-        ("POST", "/", &[form], "Param1=value1", "ff11897932ad3f4e8b18135d722051e5ac45fc38421b1da7b9d196a0fe09473a"),
+        (
+            "POST",
+            "/",
+            &[("content-type", "application/x-www-form-urlencoded")],
+            "Param1=value1",
+            "ff11897932ad3f4e8b18135d722051e5ac45fc38421b1da7b9d196a0fe09473a",
+        ),
         (
             "GET",
             "/",
@@ -103,12 +111,12 @@ fn signatures_are_those_that_aws_has_published() {
 fn auth_trap_20_what_others_may_change_is_not_signed_and_nobody_else_signs() {
     let signer = Signer { credentials: Arc::new(credentials("session")), scope: scope() };
     let uri: Uri = "https://example.amazonaws.com/mcp".parse().unwrap();
-    let signed = |given: &[(&'static str, &'static str)]| {
+    let sent = |given: &[(&'static str, &'static str)]| {
         let mut headers = headers(given);
         signer.sign_at(then(), &Method::POST, &uri, &mut headers, b"{}");
         headers
     };
-    let plain = signed(&[]);
+    let plain = sent(&[]);
     assert_eq!((&plain[DATE], &plain[TOKEN]), (&"20150830T123600Z".parse().unwrap(), &"session".parse().unwrap()));
     assert!(plain[AUTHORIZATION].to_str().unwrap().contains("SignedHeaders=host;x-amz-date;x-amz-security-token,"));
     for header in [
@@ -122,11 +130,11 @@ fn auth_trap_20_what_others_may_change_is_not_signed_and_nobody_else_signs() {
         ("x-amz-security-token", "somebody else's"),
         ("x-amz-content-sha256", "UNSIGNED-PAYLOAD"),
     ] {
-        let headers = signed(&[header]);
+        let headers = sent(&[header]);
         assert_eq!(headers[AUTHORIZATION], plain[AUTHORIZATION], "{header:?}");
         assert!(!headers.contains_key(BODY_HASH));
     }
-    assert_ne!(signed(&[("x-amz-target", "t")])[AUTHORIZATION], plain[AUTHORIZATION]);
+    assert_ne!(sent(&[("x-amz-target", "t")])[AUTHORIZATION], plain[AUTHORIZATION]);
 }
 
 #[test]
