@@ -156,7 +156,8 @@ mod tests {
 
     /// Words that do not repeat are hard to compress.
     fn text(seed: u64, count: u64) -> String {
-        (0..count).map(|number| format!("{:x}", (seed + number).wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect()
+        let word = |number: u64| (seed + number).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_string();
+        (0..count).map(word).collect()
     }
 
     #[test]
