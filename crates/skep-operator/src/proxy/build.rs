@@ -8,7 +8,7 @@ use skep_control::Next;
 
 use super::gather::{Lacking, gather};
 use super::hashes::Hashes;
-use super::names::check_names;
+use super::names::{check_names, check_volumes};
 use super::pod::parse_pod_template;
 use super::report::Report;
 use super::resolve::{Unusable, resolve};
@@ -94,7 +94,9 @@ pub async fn build<O: Proxied>(
             Lacking::Content(_) => Stop::told_now_and_then(text),
         }
     })?;
-    let written = write(cluster, owner, &Inputs { resolved: &resolved, ..inputs }).await;
+    let inputs = Inputs { resolved: &resolved, ..inputs };
+    check_volumes(&inputs).map_err(|text| Stop::told(reasons::NOT_READY, text, Next::Rest))?;
+    let written = write(cluster, owner, &inputs).await;
     written.map_err(|unfinished| unwritten(unfinished, report))
 }
 

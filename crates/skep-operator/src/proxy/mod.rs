@@ -45,7 +45,7 @@ use crate::settings::ProxySettings;
 
 use self::status::WorkloadStatus;
 
-pub use names::check_names;
+pub use names::{check_names, check_volumes};
 pub use network_policy::network_policy;
 pub use pod_patch::pod_patch;
 pub use rbac::{role, role_binding, service_accounts};

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use skep_api::kind::Kind as _;
-use skep_api::kinds::mcp_server::MCPServerSpec;
 use skep_api::kinds::transport::ServerTransport;
 use skep_api::kinds::{MCPRemoteProxy, MCPServer};
 use skep_api::names::labels::{self, Labels};
@@ -48,7 +47,7 @@ impl Inputs<'_> {
     }
 }
 
-/// Whether everything that is named after the workload, and every volume, can have its name. The text says what to do.
+/// Whether everything that is named after the workload can have its name. The text says what to do.
 pub fn check_names(inputs: &Inputs<'_>) -> Result<(), String> {
     let (kind, name) = (inputs.kind(), inputs.common.name);
     if matches!(inputs.target, Target::Server(_)) && mcp_server::is_reserved(name) {
@@ -73,10 +72,7 @@ pub fn check_names(inputs: &Inputs<'_>) -> Result<(), String> {
             name.len()
         ));
     }
-    match inputs.target {
-        Target::Server(spec) => check_volumes(inputs, spec),
-        Target::Remote(_) => Ok(()),
-    }
+    Ok(())
 }
 
 /// What adds most to the name, of all that has to fit into 63 characters, and how much.
@@ -91,12 +87,13 @@ fn longest(inputs: &Inputs<'_>) -> (&'static str, usize) {
     }
 }
 
-/// A volume of the user must not have the name or the place of another one.
-fn check_volumes(inputs: &Inputs<'_>, spec: &MCPServerSpec) -> Result<(), String> {
+/// A volume of the user must not have the name or the place of another one. The text says what to do.
+pub fn check_volumes(inputs: &Inputs<'_>) -> Result<(), String> {
+    let Target::Server(spec) = inputs.target else { return Ok(()) };
     let mounted = volumes::mounted(inputs);
     let is_theirs = |name: &str| spec.volumes.iter().any(|volume| volume.name == name);
     let others = mounted.iter().filter(|mounted| !is_theirs(&mounted.volume.name));
-    let mut paths: BTreeSet<&str> = others.map(|mounted| mounted.mount.mount_path.as_str()).collect();
+    let mut paths: BTreeSet<&str> = others.map(|mounted| place(&mounted.mount.mount_path)).collect();
     for (index, volume) in spec.volumes.iter().enumerate() {
         let field = format!("spec.volumes[{index}]");
         if !is_label(&volume.name) {
@@ -112,7 +109,7 @@ fn check_volumes(inputs: &Inputs<'_>, spec: &MCPServerSpec) -> Result<(), String
                 volume.name
             ));
         }
-        if !paths.insert(&volume.mount_path) {
+        if !paths.insert(place(&volume.mount_path)) {
             return Err(format!(
                 "{field}.mountPath \"{}\" is where another volume is mounted; choose another",
                 volume.mount_path
@@ -120,6 +117,11 @@ fn check_volumes(inputs: &Inputs<'_>, spec: &MCPServerSpec) -> Result<(), String
         }
     }
     Ok(())
+}
+
+/// A path, however it ends.
+fn place(path: &str) -> &str {
+    path.trim_end_matches('/')
 }
 
 fn is_label(text: &str) -> bool {

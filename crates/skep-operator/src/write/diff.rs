@@ -24,11 +24,13 @@ pub fn merge_patch(before: &Value, after: &Value) -> Option<Value> {
     (!patch.is_empty()).then_some(Value::Object(patch))
 }
 
-/// Whether a merge patch replaces a list as a whole, and with it what others have put there.
-pub fn replaces_a_list(patch: &Value) -> bool {
-    match patch {
-        Value::Array(_) => true,
-        Value::Object(members) => members.values().any(replaces_a_list),
+/// Whether a merge patch replaces a list of `before` as a whole, or takes it away, and with it what others have put there.
+pub fn replaces_a_list(before: &Value, patch: &Value) -> bool {
+    match (before, patch) {
+        (_, Value::Array(_)) | (Value::Array(_), Value::Null) => true,
+        (before, Value::Object(members)) => {
+            members.iter().any(|(name, member)| replaces_a_list(before.get(name).unwrap_or(&Value::Null), member))
+        }
         _ => false,
     }
 }
@@ -47,8 +49,9 @@ mod tests {
         let after = json!({"phase": "Ready", "list": [1], "in": {"a": 1, "c": 3}});
         let expected = json!({"phase": "Ready", "url": null, "in": {"b": null, "c": 3}});
         assert_eq!(merge_patch(&before, &after), Some(expected.clone()));
-        assert!(!replaces_a_list(&expected));
-        assert!(replaces_a_list(&json!({"in": {"list": []}})));
+        assert!(!replaces_a_list(&before, &expected));
+        assert!(replaces_a_list(&before, &json!({"in": {"list": []}})));
+        assert!(replaces_a_list(&before, &json!({"list": null})));
         assert_eq!(merge_patch(&Value::Null, &json!({})), Some(json!({})));
     }
 

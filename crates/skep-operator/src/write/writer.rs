@@ -43,7 +43,7 @@ impl<K: Kind> Writer<K> {
     pub async fn status(&self, object: &K, desired: &K::Status) -> Result<bool, Failure> {
         let before = serde_json::to_value(object.status())?;
         let Some(changes) = merge_patch(&before, &serde_json::to_value(desired)?) else { return Ok(false) };
-        self.patch_status(object.meta(), changes).await
+        self.patch_status(object.meta(), &before, changes).await
     }
 
     /// States one condition of an object that cannot be read otherwise.
@@ -55,12 +55,13 @@ impl<K: Kind> Writer<K> {
         if !conditions::set(&mut after, statement, object.metadata.generation, &now()) {
             return Ok(false);
         }
-        self.patch_status(&object.metadata, json!({"conditions": after})).await
+        self.patch_status(&object.metadata, &object.status, json!({"conditions": after})).await
     }
 
-    async fn patch_status(&self, metadata: &ObjectMeta, changes: Value) -> Result<bool, Failure> {
+    async fn patch_status(&self, metadata: &ObjectMeta, before: &Value, changes: Value) -> Result<bool, Failure> {
+        let is_guarded = replaces_a_list(before, &changes);
         let mut patch = json!({"status": changes});
-        if replaces_a_list(&patch) {
+        if is_guarded {
             // What somebody else added to the list since it was read must not be lost.
             patch["metadata"] = json!({"resourceVersion": metadata.resource_version});
         }

@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use super::{option, sample};
-use crate::proxy::check_names;
 use crate::proxy::pod::parse_pod_template;
 use crate::proxy::pod::samples::Sample;
+use crate::proxy::{check_names, check_volumes};
 
 #[test]
 fn names_that_cannot_be_are_told() {
-    let check = |sample: &Sample| sample.with_inputs(check_names);
+    let check = |sample: &Sample| sample.with_inputs(|inputs| check_names(inputs).and_then(|()| check_volumes(inputs)));
     let named = |remote, name: &str| Sample::new(remote, name);
     let long = |length: usize| "x".repeat(length);
     for (sample, expected) in vec![
