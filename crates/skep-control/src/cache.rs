@@ -122,6 +122,13 @@ where
         .await;
     }
 
+    /// Announces that there will be no watch: nothing will ever be here, and nobody has to wait for it.
+    pub fn forgo(&self) {
+        self.followed.send_modify(|followed| {
+            followed.entry(String::new()).or_insert(Some(0));
+        });
+    }
+
     async fn until(&self, key: &Key, reached: impl Fn(u64) -> bool) {
         let mut followed = self.followed.subscribe();
         let waiting = followed.wait_for(|followed| {

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use skep_api::conditions::{Name, Statement};
+use skep_api::conditions::{Name, Statement, reasons};
 use skep_api::names::events::actions;
 use skep_control::{Key, Next, Observer, Queue, work};
 
@@ -13,9 +13,6 @@ use crate::cluster::{Cluster, OwnKind, Seen};
 use crate::events::{Note, Recorder};
 use crate::failure::Failure;
 use crate::write::Writer;
-
-/// The reason of an object that this version cannot read.
-const UNREADABLE: &str = "InvalidSpec";
 
 /// How soon an object in a namespace that is on its way out is looked at again.
 const TOO_LATE: Duration = Duration::from_secs(30);
@@ -85,7 +82,7 @@ pub async fn run<R: Reconcile>(
                     "{name} {key} cannot be read: {}; correct that, or upgrade Skep if a newer version wrote it",
                     object.cause
                 );
-                let verdict = Statement::fails(R::VERDICT, Name::Borrowed(UNREADABLE), message.as_str());
+                let verdict = Statement::fails(R::VERDICT, Name::Borrowed(reasons::INVALID_SPEC), message.as_str());
                 let is_news = match writer.condition(object, verdict).await {
                     Ok(is_news) => is_news,
                     // Some objects are so wrong that the API server takes no status for them.
@@ -93,7 +90,7 @@ pub async fn run<R: Reconcile>(
                     Err(failure) => return Err(failure),
                 };
                 if is_news {
-                    let note = Note::warning(UNREADABLE, actions::VALIDATE_SPEC, message);
+                    let note = Note::warning(reasons::INVALID_SPEC, actions::VALIDATE_SPEC, message);
                     reconciler.recorder().record(seen.as_ref(), note);
                 }
                 Ok(Next::Rest)

@@ -19,6 +19,7 @@ pub mod mcp_server;
 mod members;
 pub mod metrics;
 mod migration;
+mod object_names;
 pub mod openshift;
 pub mod operator;
 mod place;

@@ -51,7 +51,9 @@ fn types_of_conditions() {
 #[test]
 fn reasons_of_readiness() {
     pinned!(reasons::readiness {
-        // 00. Handshakes are Skep's own: 00 asks for the condition and leaves the words open.
+        // 00. Handshakes are Skep's own: 00 asks for the condition and leaves the words open. So is the reason for specs
+        // that the reference does not look at.
+        INVALID_SPEC = "InvalidSpec",
         NAME_RESERVED = "NameReserved",
         AUTHENTICATION_REQUIRED = "AuthenticationRequired",
         HANDSHAKE_FAILED = "HandshakeFailed",

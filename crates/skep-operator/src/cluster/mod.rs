@@ -129,10 +129,20 @@ macro_rules! cluster {
             }
 
             fn start(self: &Arc<Self>, watches: &mut watches::Watches) {
-                watches.pods(self);
-                $(watches.own::<$own_kind>(self);)+
-                $(watches.children::<$child_kind>(self);)+
-                $(watches.children::<$rare_kind>(self);)+
+                $(if self.needs(<$own_kind>::DEFINITION.kind) {
+                    watches.own::<$own_kind>(self);
+                } else {
+                    self.$own.forgo();
+                })+
+                if self.has_children() {
+                    watches.pods(self);
+                    $(watches.children::<$child_kind>(self);)+
+                    $(watches.children::<$rare_kind>(self);)+
+                } else {
+                    self.pods.forgo();
+                    $(self.$child.forgo();)+
+                    $(self.$rare.forgo();)+
+                }
             }
         }
 
@@ -167,6 +177,16 @@ cluster! {
     at_times: network_policies: NetworkPolicy,
 }
 
+/// Kinds with a controller that makes children.
+const PARENTS: [&str; 2] = [MCPRemoteProxy::DEFINITION.kind, MCPServer::DEFINITION.kind];
+/// Kinds that name configs, and are not named by anything that has a controller.
+const USERS: [&str; 4] = [
+    MCPRemoteProxy::DEFINITION.kind,
+    MCPServer::DEFINITION.kind,
+    MCPServerEntry::DEFINITION.kind,
+    VirtualMCPServer::DEFINITION.kind,
+];
+
 impl fmt::Debug for Cluster {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Cluster").finish_non_exhaustive()
@@ -174,7 +194,8 @@ impl fmt::Debug for Cluster {
 }
 
 impl Cluster {
-    /// Watches the cluster, or some namespaces of it. The watches end when the returned tasks are dropped.
+    /// Watches the cluster, or some namespaces of it, as far as the controllers with these queues need to know it. The
+    /// watches end when the returned tasks are dropped.
     pub fn watch(
         client: Client,
         namespaces: &[String],
@@ -184,6 +205,22 @@ impl Cluster {
         let mut watches = watches::Watches::new(namespaces);
         cluster.start(&mut watches);
         (cluster, watches.into_tasks())
+    }
+
+    /// Whether a controller makes objects for those of its kind.
+    fn has_children(&self) -> bool {
+        PARENTS.iter().any(|kind| self.queues.contains_key(kind))
+    }
+
+    /// Whether a controller has to know the objects of a kind: they are its own; its own name them; or they name its own.
+    fn needs(&self, kind: &str) -> bool {
+        if self.queues.contains_key(kind) {
+            return true;
+        }
+        if USERS.contains(&kind) {
+            return self.queues.keys().any(|controlled| !PARENTS.contains(controlled));
+        }
+        self.has_children()
     }
 
     /// The object of one of our kinds, if it exists and can be read.

@@ -14,7 +14,7 @@ impl ConfigKind for MCPAuthzConfig {
     const FINALIZER: &'static str = finalizers::MCP_AUTHZ_CONFIG;
     const REASONS: (&'static str, &'static str) = (reasons::CONFIG_VALID, reasons::CONFIG_INVALID);
 
-    fn validate(&self) -> Result<(), Complaint> {
+    fn judge(&self) -> Result<(), Complaint> {
         let document = document(&self.spec)?;
         match document.authorizer() {
             AuthzType::Cedar => {

@@ -18,6 +18,7 @@ use skep_api::conditions::{Statement, reasons};
 use skep_api::kinds::config_status::ConfigStatus;
 
 use crate::cluster::OwnKind;
+use crate::object_names;
 
 /// A kind that other objects take their configuration from.
 pub trait ConfigKind: OwnKind + skep_api::kind::Kind<Status = ConfigStatus> {
@@ -27,8 +28,15 @@ pub trait ConfigKind: OwnKind + skep_api::kind::Kind<Status = ConfigStatus> {
     /// Conditions of the kind beyond `Valid` and `DeletionBlocked`.
     const ADVICE: &'static [&'static str] = &[];
 
-    /// What is wrong with the spec. Admission has asked most of it already, but the object may be older than a rule.
-    fn validate(&self) -> Verdict;
+    /// What is wrong with the spec beyond the names in it. Admission has asked most of it already, but the object may be
+    /// older than a rule.
+    fn judge(&self) -> Verdict;
+
+    /// What is wrong with the spec.
+    fn validate(&self) -> Verdict {
+        self.judge()?;
+        Ok(object_names::check(self.spec())?)
+    }
 
     /// What else there is to say about the spec, valid or not: conditions of the types in [`Self::ADVICE`].
     fn advice(&self) -> Vec<Statement> {

@@ -12,7 +12,7 @@ impl ConfigKind for MCPOIDCConfig {
     const FINALIZER: &'static str = finalizers::MCP_OIDC_CONFIG;
     const REASONS: (&'static str, &'static str) = (reasons::CONFIG_VALID, reasons::CONFIG_INVALID);
 
-    fn validate(&self) -> Result<(), Complaint> {
+    fn judge(&self) -> Result<(), Complaint> {
         let spec = &self.spec;
         let sources = [
             (

@@ -16,7 +16,7 @@ static RULES: LazyLock<Rules> = LazyLock::new(Rules::of::<MCPTelemetryConfig>);
 impl ConfigKind for MCPTelemetryConfig {
     const FINALIZER: &'static str = finalizers::MCP_TELEMETRY_CONFIG;
 
-    fn validate(&self) -> Result<(), Complaint> {
+    fn judge(&self) -> Result<(), Complaint> {
         let Some(telemetry) = &self.spec.open_telemetry else { return Ok(()) };
         check_endpoint(telemetry)?;
         check_headers(telemetry)?;

@@ -8,7 +8,7 @@ use super::{Complaint, ConfigKind};
 impl ConfigKind for MCPToolConfig {
     const FINALIZER: &'static str = finalizers::MCP_TOOL_CONFIG;
 
-    fn validate(&self) -> Result<(), Complaint> {
+    fn judge(&self) -> Result<(), Complaint> {
         Ok(())
     }
 }

@@ -21,7 +21,7 @@ impl ConfigKind for MCPWebhookConfig {
     const FINALIZER: &'static str = finalizers::MCP_WEBHOOK_CONFIG;
 
     /// The first complaint about each webhook, one per line.
-    fn validate(&self) -> Result<(), Complaint> {
+    fn judge(&self) -> Result<(), Complaint> {
         RULES.check(&self.spec)?;
         let mut complaints = Vec::new();
         for (list, webhooks) in [("validating", &self.spec.validating), ("mutating", &self.spec.mutating)] {

@@ -10,6 +10,7 @@ use super::address;
 use crate::cluster::{Cluster, OwnKind, Seen, Written};
 use crate::config::authz::first_unreadable;
 use crate::failure::Failure;
+use crate::object_names;
 use crate::proxy::Proxied as _;
 use crate::proxy::gather::{self, Lacking};
 use crate::proxy::run_config;
@@ -26,6 +27,9 @@ pub struct Wrong {
 
 /// The first thing that is wrong, in the order of the contract.
 pub async fn validate(cluster: &Cluster, proxy: &MCPRemoteProxy) -> Result<Result<(), Wrong>, Failure> {
+    if let Err(wrong) = names(proxy) {
+        return Ok(Err(wrong));
+    }
     if let Some(wrong) = external_auth(cluster, proxy).await? {
         return Ok(Err(wrong));
     }
@@ -36,6 +40,12 @@ pub async fn validate(cluster: &Cluster, proxy: &MCPRemoteProxy) -> Result<Resul
         return Ok(Err(wrong));
     }
     Ok(header_secrets(cluster, proxy).await?.map_or(Ok(()), Err))
+}
+
+/// Whether objects can be called what the spec calls them. Without that there is nothing to look for.
+fn names(proxy: &MCPRemoteProxy) -> Result<(), Wrong> {
+    let wrong = |text| Wrong { reason: reasons::INVALID_SPEC, text: format!("spec.{text}"), is_watched: true };
+    object_names::check(&proxy.spec).map_err(wrong)
 }
 
 async fn external_auth(cluster: &Cluster, proxy: &MCPRemoteProxy) -> Result<Option<Wrong>, Failure> {

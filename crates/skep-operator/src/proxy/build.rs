@@ -17,6 +17,7 @@ use super::write::{Cause, Unfinished, write};
 use super::{Inputs, Proxied, Resolved, Target};
 use crate::cluster::Cluster;
 use crate::failure::Failure;
+use crate::object_names;
 use crate::settings::ProxySettings;
 use crate::write::ApplyError;
 
@@ -83,6 +84,8 @@ pub async fn build<O: Proxied>(
     let nothing = Resolved::default();
     let inputs = Inputs { common, target, resolved: &nothing, settings };
     check_names(&inputs).map_err(|text| Stop::told(reasons::NAME_RESERVED, text, Next::Rest))?;
+    let invalid = |text| Stop::told(reasons::INVALID_SPEC, text, Next::Rest);
+    object_names::check(owner.spec()).map_err(|text| invalid(format!("spec.{text}")))?;
     pod_template(&inputs, report)?;
     let mut resolved = resolve(cluster, common, target, hashes, report).await.map_err(unusable)?;
     let kind = O::DEFINITION.kind;
@@ -137,8 +140,10 @@ fn unusable(unusable: Unusable) -> Stop {
 fn unwritten(unfinished: Unfinished, report: &mut Report) -> Stop {
     let text = unfinished.to_string();
     match unfinished.cause {
-        Cause::Apply(ApplyError::Failure(failure)) if !failure.is_final() => Stop::interrupted(text, failure),
-        Cause::Apply(ApplyError::Failure(failure)) => {
+        Cause::Apply(ApplyError::Failure(failure)) | Cause::Read(_, failure) if !failure.is_final() => {
+            Stop::interrupted(text, failure)
+        }
+        Cause::Apply(ApplyError::Failure(failure)) | Cause::Read(_, failure) => {
             Stop::Told(Incomplete::failed(reasons::NOT_READY, text), Err(failure))
         }
         Cause::Apply(ApplyError::NotOurs { .. }) | Cause::Secret(_) => Stop::told_now_and_then(text),

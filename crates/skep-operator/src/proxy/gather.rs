@@ -16,9 +16,7 @@ use skep_api::names::proxy_pod;
 use super::report::Report;
 use super::{Common, Inputs, Resolved, Target, checks};
 use crate::failure::Failure;
-
-/// The longest name of an object.
-const NAME_LIMIT: usize = 253;
+use crate::object_names::is_name;
 
 /// Why a workload cannot be built yet.
 #[derive(Debug, thiserror::Error)]
@@ -166,18 +164,6 @@ where
     Api::<K>::namespaced(client.clone(), namespace).get_opt(name).await
 }
 
-/// Whether an object of any kind can be called this.
-fn is_name(text: &str) -> bool {
-    let is_inner = |letter: u8| letter.is_ascii_lowercase() || letter.is_ascii_digit();
-    let is_label = |label: &str| {
-        let letters = label.as_bytes();
-        letters.first().is_some_and(|letter| is_inner(*letter))
-            && letters.last().is_some_and(|letter| is_inner(*letter))
-            && letters.iter().all(|letter| is_inner(*letter) || *letter == b'-')
-    };
-    text.len() <= NAME_LIMIT && text.split('.').all(is_label)
-}
-
 fn keys(found: &ConfigMap) -> Vec<String> {
     found.data.iter().flatten().map(|(key, _)| key.clone()).collect()
 }
@@ -192,7 +178,7 @@ pub enum HasKey {
 
 /// Looks for a key of a Secret. The value is dropped at once.
 pub async fn has_key(client: &Client, namespace: &str, name: &str, key: &str) -> Result<HasKey, kube::Error> {
-    let found: Option<Secret> = named(client, namespace, name).await?;
+    let found = named::<Secret>(client, namespace, name).await?;
     Ok(match found.map(|secret| secret.data.unwrap_or_default()) {
         None => HasKey::NoSecret,
         Some(data) if data.contains_key(key) => HasKey::Yes,

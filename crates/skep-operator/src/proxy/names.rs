@@ -1,6 +1,7 @@
 //! What the objects of a proxy are called, and whether they can be called that.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use skep_api::kind::Kind as _;
 use skep_api::kinds::transport::ServerTransport;
@@ -10,6 +11,7 @@ use skep_api::names::{LABEL_LIMIT, mcp_remote_proxy, mcp_server};
 
 use super::pod::volumes;
 use super::{Inputs, Target};
+use crate::object_names::is_label;
 
 /// What the controllers of Kubernetes append to the name of a StatefulSet for a label: a hyphen and a hash.
 const REVISION_SUFFIX: usize = 11;
@@ -93,7 +95,8 @@ pub fn check_volumes(inputs: &Inputs<'_>) -> Result<(), String> {
     let mounted = volumes::mounted(inputs);
     let is_theirs = |name: &str| spec.volumes.iter().any(|volume| volume.name == name);
     let others = mounted.iter().filter(|mounted| !is_theirs(&mounted.volume.name));
-    let mut paths: BTreeSet<&str> = others.map(|mounted| place(&mounted.mount.mount_path)).collect();
+    // A path says the same with and without a slash at its end.
+    let mut paths: BTreeSet<&Path> = others.map(|mounted| Path::new(&mounted.mount.mount_path)).collect();
     for (index, volume) in spec.volumes.iter().enumerate() {
         let field = format!("spec.volumes[{index}]");
         if !is_label(&volume.name) {
@@ -109,7 +112,7 @@ pub fn check_volumes(inputs: &Inputs<'_>) -> Result<(), String> {
                 volume.name
             ));
         }
-        if !paths.insert(place(&volume.mount_path)) {
+        if !paths.insert(Path::new(&volume.mount_path)) {
             return Err(format!(
                 "{field}.mountPath \"{}\" is where another volume is mounted; choose another",
                 volume.mount_path
@@ -117,18 +120,4 @@ pub fn check_volumes(inputs: &Inputs<'_>) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// A path, however it ends.
-fn place(path: &str) -> &str {
-    path.trim_end_matches('/')
-}
-
-fn is_label(text: &str) -> bool {
-    let is_inner = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
-    !text.is_empty()
-        && text.len() <= LABEL_LIMIT
-        && text.chars().all(is_inner)
-        && !text.starts_with('-')
-        && !text.ends_with('-')
 }

@@ -65,6 +65,9 @@ pub enum Cause {
     /// A Secret or one of its keys does not exist.
     #[error("{0}")]
     Secret(BuildError),
+    /// A Secret cannot be read: which, and why.
+    #[error("failed to get {0}: {1}")]
+    Read(String, Failure),
     #[error(transparent)]
     Apply(#[from] ApplyError),
 }
@@ -132,7 +135,7 @@ async fn rights<O: Proxied>(cluster: &Cluster, owner: &O, inputs: &Inputs<'_>) -
 async fn configuration<O: Proxied>(cluster: &Cluster, owner: &O, inputs: &Inputs<'_>) -> Result<String, Cause> {
     for needed in run_config::needed_secrets(inputs) {
         let found = has_key(&cluster.client, inputs.common.namespace, &needed.name, &needed.key).await;
-        match found.map_err(|error| ApplyError::from(Failure::from(error)))? {
+        match found.map_err(|error| Cause::Read(needed.what(inputs), error.into()))? {
             HasKey::Yes => {}
             HasKey::NoKey => return Err(Cause::Secret(needed.lacks_key(inputs))),
             HasKey::NoSecret => return Err(Cause::Secret(needed.is_missing(inputs))),

@@ -22,7 +22,7 @@ impl ConfigKind for MCPExternalAuthConfig {
     const ADVICE: &'static [&'static str] = &[types::IDENTITY_SYNTHESIZED];
 
     /// The rules of the schema see to it that the member of the type is there, and no other.
-    fn validate(&self) -> Result<(), Complaint> {
+    fn judge(&self) -> Result<(), Complaint> {
         let spec = &self.spec;
         RULES.check(spec)?;
         if let Some(server) = &spec.embedded_auth_server {

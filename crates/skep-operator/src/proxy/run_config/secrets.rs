@@ -54,19 +54,22 @@ impl NeededSecret {
         Self { name: secret.name.clone(), key: secret.key.clone(), why }
     }
 
+    /// What it is and where.
+    pub fn what(&self, inputs: &Inputs<'_>) -> String {
+        format!("{} {}/{}", self.why.words(), inputs.common.namespace, self.name)
+    }
+
     /// What is said when the Secret does not exist.
     pub fn is_missing(&self, inputs: &Inputs<'_>) -> BuildError {
-        let (what, field) = (self.why.words(), self.why.field());
-        let place = format!("{}/{}", inputs.common.namespace, self.name);
-        let cause = format!("failed to get {what} {place}: it does not exist; create it, or correct {field}");
+        let (what, field) = (self.what(inputs), self.why.field());
+        let cause = format!("failed to get {what}: it does not exist; create it, or correct {field}");
         BuildError::Create { kind: inputs.kind(), cause }
     }
 
     /// What is said when the Secret does not have the key.
     pub fn lacks_key(&self, inputs: &Inputs<'_>) -> BuildError {
-        let (what, field) = (self.why.words(), self.why.field());
-        let place = format!("{}/{}", inputs.common.namespace, self.name);
-        let cause = format!("{what} {place} is missing key {:?}; add it, or correct {field}", self.key);
+        let (what, field) = (self.what(inputs), self.why.field());
+        let cause = format!("{what} is missing key {:?}; add it, or correct {field}", self.key);
         BuildError::Create { kind: inputs.kind(), cause }
     }
 }
