@@ -96,7 +96,7 @@ impl Metrics {
         for (kind, passes) in controllers.iter() {
             passes.histogram(kind, &mut text);
         }
-        heading(&mut text, "queue_depth", "gauge", "Objects that wait for a pass.");
+        heading(&mut text, "queue_depth", "gauge", "Objects that wait for a pass, now or at a later time.");
         for (kind, passes) in controllers.iter() {
             let _ = writeln!(text, "skep_operator_queue_depth{{controller=\"{kind}\"}} {}", passes.queue.len());
         }

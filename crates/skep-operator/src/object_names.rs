@@ -86,7 +86,9 @@ fn walk(place: &str, value: &Value) -> Result<(), String> {
 fn named(place: &str, member: &str, value: &Value) -> Result<(), String> {
     if member == SERVICE_ACCOUNT {
         let name = value.as_str().filter(|name| !name.is_empty());
-        return name.map_or(Ok(()), |name| check_name(name, "ServiceAccount")).map_err(|cause| format!("{place} {cause}"));
+        return name
+            .map_or(Ok(()), |name| check_name(name, "ServiceAccount"))
+            .map_err(|cause| format!("{place} {cause}"));
     }
     let Some(kind) = kind_of(member, value) else { return Ok(()) };
     let one = |place: &str, reference: &Value| {
@@ -131,7 +133,9 @@ mod tests {
             assert!(is_name(name), "{name}");
         }
         let long = "a".repeat(254);
-        for name in ["", " ", "a ", "A", "-a", "a-", ".a", "a.", "a..b", "a.-b", "../a", "a/b", "a%2fb", "a?x=", "ä", &long] {
+        for name in
+            ["", " ", "a ", "A", "-a", "a-", ".a", "a.", "a..b", "a.-b", "../a", "a/b", "a%2fb", "a?x=", "ä", &long]
+        {
             assert!(!is_name(name), "{name}");
         }
         assert!(is_label(&"a".repeat(63)) && !is_label("a.b") && !is_label(&"a".repeat(64)));

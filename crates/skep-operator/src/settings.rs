@@ -6,6 +6,7 @@ use std::sync::Arc;
 use skep_api::names::env::operator as variables;
 
 use crate::handshake::Handshake;
+use crate::object_names::is_label;
 
 /// Everything that can be set from outside.
 #[derive(Clone, Debug)]
@@ -43,8 +44,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// What the environment says. `get` looks a variable up.
-    pub fn from_environment(get: impl Fn(&str) -> Option<String>) -> Self {
+    /// What the environment says. `get` looks a variable up. The text says what is wrong with one.
+    pub fn from_environment(get: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
         let set = |name: &str| get(name).filter(|value| !value.is_empty());
         let list = |name: &str| -> Vec<String> {
             let value = get(name).unwrap_or_default();
@@ -67,7 +68,21 @@ impl Settings {
             openshift: defaults.openshift,
             enforce_network_profiles: defaults.enforce_network_profiles,
         };
-        Self { namespaces: list(variables::WATCH_NAMESPACE), proxy, ..Self::default() }
+        let namespaces = list(variables::WATCH_NAMESPACE);
+        check_namespaces(&namespaces, &get(variables::WATCH_NAMESPACE).unwrap_or_default())?;
+        Ok(Self { namespaces, proxy, ..Self::default() })
+    }
+}
+
+/// Whether what the variable says is a list of namespaces. One that says something and names none does not mean all of them.
+fn check_namespaces(found: &[String], said: &str) -> Result<(), String> {
+    let name = variables::WATCH_NAMESPACE;
+    if found.is_empty() && !said.is_empty() {
+        return Err(format!("{name} {said:?} names no namespace"));
+    }
+    match found.iter().find(|namespace| !is_label(namespace)) {
+        Some(other) => Err(format!("{name} names {other:?}, which is no name of a namespace")),
+        None => Ok(()),
     }
 }
 
@@ -150,14 +165,27 @@ mod tests {
                 _ => return None,
             };
             Some(value.to_owned())
-        });
+        })
+        .unwrap();
         assert_eq!(settings.namespaces, ["a", "b"]);
         assert_eq!(settings.proxy.runner_image, "runner:1");
         assert_eq!(settings.proxy.host, "0.0.0.0");
         assert_eq!(settings.proxy.image_pull_secrets, ["one", "two"]);
         let password = Some(("secret".to_owned(), "redis-password".to_owned()));
         assert_eq!(settings.proxy.redis, Some(DefaultRedis { address: "redis:6379".to_owned(), password }));
-        let empty = Settings::from_environment(|_| Some(String::new()));
+        let empty = Settings::from_environment(|_| Some(String::new())).unwrap();
         assert!(empty.namespaces.is_empty() && empty.proxy.redis.is_none());
+    }
+
+    #[test]
+    fn namespaces_are_names() {
+        for (said, expected) in [
+            (",", "WATCH_NAMESPACE \",\" names no namespace"),
+            ("a,x y", "WATCH_NAMESPACE names \"x y\", which is no name of a namespace"),
+            ("Bad_NS", "WATCH_NAMESPACE names \"Bad_NS\", which is no name of a namespace"),
+        ] {
+            let read = Settings::from_environment(|name| (name == "WATCH_NAMESPACE").then(|| said.to_owned()));
+            assert_eq!(read.unwrap_err(), expected);
+        }
     }
 }

@@ -68,8 +68,7 @@ impl MCPServerController {
 
     fn observe(&self, server: &MCPServer) -> Observed {
         let (namespace, name) = (server.namespace().unwrap_or_default(), server.name_any());
-        let deployment = Key::new(namespace.as_str(), mcp_server::deployment(&name));
-        let deployment = self.cluster.child::<Deployment>(&deployment);
+        let deployment = self.cluster.child::<Deployment>(&deployment_of(server));
         let live = deployment.as_ref().and_then(|found| found.body());
         let pods = self.cluster.pods(&namespace, &labels::mcp_server(&name));
         let backend = Key::new(namespace.as_str(), mcp_server::stateful_set(&name));
@@ -84,7 +83,7 @@ impl MCPServerController {
     /// What there is to say about a server whose objects are all in place, and when to look at it again.
     fn judge(&self, server: &MCPServer, report: &mut Report) -> (Standing<MCPServerPhase>, i32, Next) {
         let observed = self.observe(server);
-        let (standing, running) = phase::phase(&observed);
+        let (standing, running) = phase::phase(&observed, &deployment_of(server));
         let next = match &self.verifier {
             Some(verifier) if standing.phase == MCPServerPhase::Ready => {
                 verifier.verify(server, observed.is_replaced, report)
@@ -97,6 +96,11 @@ impl MCPServerController {
         };
         (standing, running, next)
     }
+}
+
+/// The Deployment of a server's proxies.
+fn deployment_of(server: &MCPServer) -> Key {
+    Key::new(server.namespace().unwrap_or_default(), mcp_server::deployment(&server.name_any()))
 }
 
 /// Whether pods of an older template of a Deployment are still about.

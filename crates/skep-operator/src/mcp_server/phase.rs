@@ -2,6 +2,8 @@
 
 use skep_api::conditions::{Statement, reasons, types};
 use skep_api::kinds::mcp_server::MCPServerPhase;
+use skep_api::names::labels;
+use skep_control::Key;
 
 use crate::cluster::PodClass;
 use crate::proxy::status::Standing;
@@ -28,9 +30,21 @@ fn standing(phase: MCPServerPhase, message: impl Into<String>) -> Standing<MCPSe
     Standing { phase, message, verdict }
 }
 
-/// Where a server stands whose objects are all in place, and how many of its proxies run.
-pub fn phase(observed: &Observed) -> (Standing<MCPServerPhase>, i32) {
-    use MCPServerPhase::{Failed, Pending, Ready, Stopped};
+/// As [`standing`], with where to look for the cause in the condition.
+fn failed(message: &str, reason: &str, deployment: &Key) -> Standing<MCPServerPhase> {
+    let Key { namespace, name } = deployment;
+    let look = match reason {
+        "CrashLoopBackOff" | "ContainerTerminated" => format!("logs deployment/{name}"),
+        _ => format!("describe pods -l {}", labels::selector_text(&labels::mcp_server(name))),
+    };
+    let told = format!("{message}; see `kubectl -n {namespace} {look}`");
+    let verdict = Statement::fails(types::READY, reasons::NOT_READY, told);
+    Standing { verdict, ..standing(MCPServerPhase::Failed, message) }
+}
+
+/// Where a server stands whose objects are all in place, and how many of its proxies run. `deployment` is that of the proxies.
+pub fn phase(observed: &Observed, deployment: &Key) -> (Standing<MCPServerPhase>, i32) {
+    use MCPServerPhase::{Pending, Ready, Stopped};
     if observed.replicas == Some(0) {
         return (standing(Stopped, "MCP server is stopped (scaled to zero)"), 0);
     }
@@ -45,13 +59,13 @@ pub fn phase(observed: &Observed) -> (Standing<MCPServerPhase>, i32) {
     if running > 0 {
         return (standing(Ready, "MCP server is running"), running);
     }
-    let failed = observed.pods.iter().find_map(|pod| match pod {
+    let failure = observed.pods.iter().find_map(|pod| match pod {
         PodClass::Failed(reason) => Some(reason.as_deref()),
         _ => None,
     });
-    match failed {
-        Some(Some(reason)) => (standing(Failed, format!("MCP server pod failed: {reason}")), 0),
-        Some(None) => (standing(Failed, "MCP server pod failed"), 0),
+    match failure {
+        Some(Some(reason)) => (failed(&format!("MCP server pod failed: {reason}"), reason, deployment), 0),
+        Some(None) => (failed("MCP server pod failed", "", deployment), 0),
         None if count(|pod| *pod == PodClass::Pending) > 0 => (standing(Pending, "MCP server is starting"), 0),
         None => (standing(Pending, "No healthy pods found"), 0),
     }
@@ -81,10 +95,25 @@ mod tests {
             (vec![Terminating], true, (Pending, "No healthy pods found", 0)),
         ] {
             let (found, running) =
-                phase(&Observed { replicas: Some(1), pods: pods.clone(), has_backend, is_replaced: false });
+                phase(&Observed { replicas: Some(1), pods: pods.clone(), has_backend, is_replaced: false }, &key());
             assert_eq!((found.phase, found.message.as_str(), running), expected, "{pods:?}");
         }
-        let stopped = phase(&Observed { replicas: Some(0), pods: vec![Running], ..Observed::default() });
+        let stopped = phase(&Observed { replicas: Some(0), pods: vec![Running], ..Observed::default() }, &key());
         assert_eq!((stopped.0.phase, stopped.1), (Stopped, 0));
+    }
+
+    fn key() -> Key {
+        Key::new("ns", "s")
+    }
+
+    #[test]
+    fn a_failure_says_where_to_look() {
+        let told = |reason: &str| {
+            let pods = vec![PodClass::Failed(Some(reason.to_owned()))];
+            phase(&Observed { replicas: Some(1), pods, ..Observed::default() }, &key()).0.verdict.message
+        };
+        let crashed = "MCP server pod failed: CrashLoopBackOff; see `kubectl -n ns logs deployment/s`";
+        assert_eq!(told("CrashLoopBackOff"), crashed);
+        assert!(told("InvalidImageName").contains("; see `kubectl -n ns describe pods -l app=mcpserver,"));
     }
 }

@@ -84,7 +84,7 @@ pub async fn build<O: Proxied>(
     let nothing = Resolved::default();
     let inputs = Inputs { common, target, resolved: &nothing, settings };
     check_names(&inputs).map_err(|text| Stop::told(reasons::NAME_RESERVED, text, Next::Rest))?;
-    let invalid = |text| Stop::told(reasons::INVALID_SPEC, text, Next::Rest);
+    let invalid = |text| Stop::told(reasons::NOT_READY, text, Next::Rest);
     object_names::check(owner.spec()).map_err(|text| invalid(format!("spec.{text}")))?;
     pod_template(&inputs, report)?;
     let mut resolved = resolve(cluster, common, target, hashes, report).await.map_err(unusable)?;

@@ -25,7 +25,7 @@ pub enum Applied {
 /// Why a child was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum ApplyError {
-    /// It has another owner, or none: it is left alone.
+    /// It has another controller: it is left alone.
     #[error(
         "{kind} {name} exists and belongs to {owner}; rename this object, or delete that {kind} if nobody needs it"
     )]
@@ -59,7 +59,8 @@ pub fn is_controlled_by<O: Kind, K>(child: &Child<K>, owner: &O) -> bool {
 
 /// Makes a child of `owner` carry everything that `desired` says, and nothing of what an earlier `desired` said.
 ///
-/// Fields of others stay. Nothing is sent when nothing would change. A `desired` with a resource version was made of what
+/// A child that no controller owns becomes one of `owner`: it was left behind, or restored from a backup. Fields of others
+/// stay. Nothing is sent when nothing would change. A `desired` with a resource version was made of what
 /// was there, and is refused when that has changed.
 pub async fn apply<O: Kind, K: ChildKind>(cluster: &Cluster, owner: &O, desired: &K) -> Result<Applied, ApplyError> {
     let namespace = owner.namespace().unwrap_or_default();
@@ -68,23 +69,19 @@ pub async fn apply<O: Kind, K: ChildKind>(cluster: &Cluster, owner: &O, desired:
     let mut document = document(owner, desired)?;
     let mut ours = None;
     if let Some(live) = cache.get(&key) {
-        match live.controller() {
-            Some(controller) if controller.uid == owner.uid().unwrap_or_default() => {
-                // Another object of this name, which somebody may have made meanwhile, is not meant.
-                document["metadata"]["uid"] = json!(live.uid());
-                if live.body().is_some_and(|body| is_up_to_date(body, &document)) {
-                    return Ok(Applied::Unchanged);
-                }
-                if !is_applied(&live) {
-                    take_over(cluster, owner, &live).await?;
-                }
-                ours = Some(live);
-            }
-            other => {
-                let owner = other.map_or_else(|| "nobody".to_owned(), |owner| format!("{} {}", owner.kind, owner.name));
-                return Err(ApplyError::NotOurs { kind: K::kind(&()).into_owned(), name: key.name, owner });
-            }
+        if let Some(other) = live.controller().filter(|controller| Some(&controller.uid) != owner.uid().as_ref()) {
+            let owner = format!("{} {}", other.kind, other.name);
+            return Err(ApplyError::NotOurs { kind: K::kind(&()).into_owned(), name: key.name, owner });
         }
+        // Another object of this name, which somebody may have made meanwhile, is not meant.
+        document["metadata"]["uid"] = json!(live.uid());
+        if live.body().is_some_and(|body| is_up_to_date(body, &document)) {
+            return Ok(Applied::Unchanged);
+        }
+        if !is_applied(&live) {
+            take_over(cluster, owner, &live).await?;
+        }
+        ours = Some(live);
     }
     let written: Written<K> = match send(cluster, &key, &document).await {
         // What somebody else has put among ours may be what is wrong with the whole.

@@ -2,6 +2,7 @@
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Service, ServiceAccount};
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
@@ -17,6 +18,7 @@ trials![
     a_lost_configuration_comes_back_as_it_was,
     a_spec_reads_back_as_it_was_written,
     another_object_of_the_same_name_is_not_meant,
+    children_without_an_owner_are_adopted,
     whoever_stops_a_server_meanwhile_is_not_overruled,
     what_a_platform_adds_stays,
     no_write_meets_another_one_of_ours,
@@ -57,8 +59,12 @@ async fn another_object_of_the_same_name_is_not_meant(fixture: Fixture) {
     let (_operator, record) = fixture.operator().await;
     fixture.create::<MCPServer>("s", json!({"image": "i"})).await;
     settled(&fixture, "s").await;
-    let service =
-        json!({"metadata": {"name": "mcp-s-proxy", "labels": {"mine": "yes"}}, "spec": {"ports": [{"port": 1}]}});
+    fixture.create_child::<ConfigMap>(json!({"metadata": {"name": "somebody"}})).await;
+    let somebody = fixture.child::<ConfigMap>("somebody").await;
+    let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "somebody", "uid": somebody["metadata"]["uid"],
+        "controller": true});
+    let service = json!({"metadata": {"name": "mcp-s-proxy", "labels": {"mine": "yes"}, "ownerReferences": [owner]},
+        "spec": {"ports": [{"port": 1}]}});
     let service: Service = serde_json::from_value(service).unwrap();
     let services: Api<Service> = Api::namespaced(fixture.client.clone(), &fixture.namespace);
     let mut stopped = record.stop("/services/mcp-s-proxy");
@@ -69,7 +75,7 @@ async fn another_object_of_the_same_name_is_not_meant(fixture: Fixture) {
     drop(stopped);
     let told = |server: &MCPServer| {
         let message = server.status.as_ref().and_then(|status| status.message.as_deref()).unwrap_or_default();
-        message.contains("Service mcp-s-proxy exists and belongs to nobody")
+        message.contains("Service mcp-s-proxy exists and belongs to ConfigMap somebody")
     };
     fixture.until::<MCPServer>("s", "told", told).await;
     let found = fixture.child::<Service>("mcp-s-proxy").await;
@@ -79,6 +85,36 @@ async fn another_object_of_the_same_name_is_not_meant(fixture: Fixture) {
     );
     let answers = answers(record.answered_writes().await, "/services/mcp-s-proxy");
     assert!(matches!(answers.last(), Some(Some(409 | 422))), "{answers:?}");
+}
+
+async fn children_without_an_owner_are_adopted(fixture: Fixture) {
+    let account = json!({"metadata": {"name": "s-proxy-runner", "labels": {"mine": "yes"}}});
+    fixture.create_child::<ServiceAccount>(account).await;
+    let (operator, _record) = fixture.operator().await;
+    let server = fixture.create::<MCPServer>("s", json!({"image": "i"})).await;
+    settled(&fixture, "s").await;
+    let owner = json!(server.metadata.uid);
+    let is_ours = |found: &Value| found["metadata"]["ownerReferences"][0]["uid"] == owner;
+    let account = fixture.until_child::<ServiceAccount>("s-proxy-runner", "adopted", is_ours).await;
+    assert_eq!(account["metadata"]["labels"]["mine"], "yes");
+
+    // Left behind by somebody who deleted the server alone, or restored from a backup.
+    drop(operator);
+    let orphaned = json!({"metadata": {"ownerReferences": null}});
+    let before = fixture.child::<Deployment>("s").await;
+    fixture.patch::<Deployment>("s", orphaned.clone()).await;
+    fixture.patch::<Service>("mcp-s-proxy", orphaned.clone()).await;
+    fixture.patch::<ConfigMap>("s-runconfig", orphaned.clone()).await;
+    fixture.patch::<Role>("s-proxy-runner", orphaned.clone()).await;
+    fixture.patch::<RoleBinding>("s-proxy-runner", orphaned).await;
+    let (_operator, record) = fixture.operator().await;
+    let deployment = fixture.until_child::<Deployment>("s", "adopted", is_ours).await;
+    assert_eq!(deployment["metadata"]["uid"], before["metadata"]["uid"]);
+    fixture.until_child::<Service>("mcp-s-proxy", "adopted", is_ours).await;
+    fixture.until_child::<ConfigMap>("s-runconfig", "adopted", is_ours).await;
+    fixture.until_child::<Role>("s-proxy-runner", "adopted", is_ours).await;
+    fixture.until_child::<RoleBinding>("s-proxy-runner", "adopted", is_ours).await;
+    fixture.quiet(&record).await;
 }
 
 fn answers(writes: Vec<Sent>, end: &str) -> Vec<Option<u16>> {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, bail};
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use skep_api::names::{LABEL_LIMIT, env, operator};
 use skep_operator::election::Candidate;
@@ -37,7 +37,10 @@ impl TryFrom<OperatorArgs> for Settings {
     type Error = anyhow::Error;
 
     fn try_from(args: OperatorArgs) -> anyhow::Result<Self> {
-        let mut operator = skep_operator::settings::Settings::from_environment(|name| std::env::var(name).ok());
+        let said = |name: &str| std::env::var(name).ok();
+        let mut operator = skep_operator::settings::Settings::from_environment(said).map_err(|text| {
+            Hinted::new(text).hint("name namespaces, separated by commas, or unset the variable for all of them")
+        })?;
         if !args.controllers.is_empty() {
             operator.controllers =
                 args.controllers.iter().map(|name| kind(name)).collect::<Result<BTreeSet<_>, _>>()?;
@@ -159,10 +162,11 @@ async fn work(
     candidate: &mut Option<Candidate>,
 ) -> anyhow::Result<()> {
     if settings.leader_elect {
-        let candidate = candidate.insert(stand(client.clone()).await?);
+        let candidate = candidate.insert(stand(metrics.counted(client.clone())).await?);
         // One that stands by is ready to take over.
         ready.send_replace(true);
-        eprintln!("standing by: another replica may lead");
+        let (lease, namespace) = (operator::LEADER_ELECTION_ID, election_namespace());
+        tell(&format!("standing by: another replica may lead, by lease {lease} in namespace {namespace}"));
         candidate.elected().await;
         // One that leads is ready when it works.
         ready.send_replace(false);
@@ -173,7 +177,7 @@ async fn work(
     let look_after = async {
         operator.ready().await;
         ready.send_replace(true);
-        eprintln!("looking after {}", scope(&settings.operator.namespaces));
+        tell(&format!("looking after {}", scope(&settings.operator.namespaces)));
         std::future::pending::<()>().await;
     };
     match candidate {
@@ -186,11 +190,24 @@ async fn work(
     Ok(())
 }
 
+/// Says how far the operator has come, in the form in which it tells everything else.
+fn tell(text: &str) {
+    if is_read_by_programs() {
+        tracing::info!("{text}");
+    } else {
+        eprintln!("{text}");
+    }
+}
+
+/// Where the lease is by which one replica leads.
+fn election_namespace() -> String {
+    let said = std::env::var(env::operator::POD_NAMESPACE).ok().filter(|namespace| !namespace.is_empty());
+    said.unwrap_or_else(|| operator::DEFAULT_NAMESPACE.to_owned())
+}
+
 async fn stand(client: Client) -> anyhow::Result<Candidate> {
-    let namespace = std::env::var(env::operator::POD_NAMESPACE).unwrap_or_default();
-    let namespace = if namespace.is_empty() { operator::DEFAULT_NAMESPACE } else { &namespace };
-    let lease = operator::LEADER_ELECTION_ID;
-    let stood = Candidate::stand(client, namespace, &identity()).await;
+    let (lease, namespace) = (operator::LEADER_ELECTION_ID, election_namespace());
+    let stood = Candidate::stand(client, &namespace, &identity()).await;
     stood.with_context(|| format!("cannot stand for election by lease {lease} in namespace {namespace}"))
 }
 
@@ -210,12 +227,13 @@ async fn client(settings: &Settings) -> anyhow::Result<Client> {
     let options = KubeConfigOptions { context: settings.context.clone(), ..KubeConfigOptions::default() };
     let config = match (&settings.kubeconfig, &settings.context) {
         (Some(path), _) => {
-            let unusable = || format!("cannot use the kubeconfig {}", path.display());
-            let document = Kubeconfig::read_from(path).with_context(unusable)?;
-            Config::from_custom_kubeconfig(document, &options).await.with_context(unusable)?
+            let named = format!("the kubeconfig {}", path.display());
+            let document = Kubeconfig::read_from(path).map_err(|error| unusable(&named, &error))?;
+            Config::from_custom_kubeconfig(document, &options).await.map_err(|error| unusable(&named, &error))?
         }
         (None, Some(_)) => {
-            Config::from_kubeconfig(&options).await.context("cannot use the kubeconfig of the environment")?
+            let unusable = |error| unusable("the kubeconfig of the environment", &error);
+            Config::from_kubeconfig(&options).await.map_err(unusable)?
         }
         (None, None) => Config::infer().await.map_err(|error| {
             Hinted::new(format!("there is no cluster to look after: {error}"))
@@ -223,6 +241,17 @@ async fn client(settings: &Settings) -> anyhow::Result<Client> {
         })?,
     };
     Ok(Client::try_from(config)?)
+}
+
+/// What is wrong with a kubeconfig. Its place is told once.
+fn unusable(kubeconfig: &str, error: &KubeconfigError) -> Hinted {
+    let cause = match error {
+        KubeconfigError::ReadConfig(cause, _) => cause.to_string(),
+        other => other.to_string(),
+    };
+    Hinted::new(format!("cannot use {kubeconfig}: {cause}")).hint(
+        "give --kubeconfig a file that kubectl can read; `kubectl config get-contexts` lists what --context can name",
+    )
 }
 
 async fn listen(flag: &str, address: SocketAddr) -> Result<tokio::net::TcpListener, Hinted> {

@@ -36,7 +36,7 @@ async fn serve_echo(machine: &Machine) -> String {
     machine.apply(&text).await;
     let address = format!("127.0.0.1:{port}");
     eventually("both servers are ready", || async {
-        let pods = machine.pods().list(&kube::api::ListParams::default().labels("app=echo")).await.unwrap();
+        let pods = machine.pods().list(&kube::api::ListParams::default().labels("app=plain-echo")).await.unwrap();
         let statuses = pods.items.into_iter().map(|pod| serde_json::to_value(pod.status).unwrap());
         let ready = statuses.filter(|status| status["containerStatuses"][0]["ready"] == true).count();
         let open = TcpStream::connect(&address).map(drop);

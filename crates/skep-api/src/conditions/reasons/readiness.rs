@@ -11,7 +11,7 @@ constants! {
     pub const NOT_READY: &str = "NotReady";
     /// The object's name would make selectors match foreign pods; nothing is created.
     pub const NAME_RESERVED: &str = "NameReserved";
-    /// Something in the spec that the schema let pass; the message names the member. Also of Valid and ConfigurationValid.
+    /// The spec cannot be read, or names what cannot be. Also of Valid and ConfigurationValid.
     pub const INVALID_SPEC: &str = "InvalidSpec";
     /// MCPRemoteProxy and VirtualMCPServer are up, by their Deployment.
     pub const DEPLOYMENT_READY: &str = "DeploymentReady";

@@ -12,6 +12,9 @@ use skep_api::names::{PORT_NAME, mcp_remote_proxy, proxy_pod};
 use super::{PodError, env, security};
 use crate::proxy::{Inputs, Target, pod_patch};
 
+/// What Linux takes as one argument of a program, without the zero at its end.
+const LONGEST_ARGUMENT: usize = 128 * 1024 - 1;
+
 pub(super) fn container(inputs: &Inputs<'_>, mounts: Vec<VolumeMount>) -> Result<Container, PodError> {
     Ok(Container {
         name: proxy_pod::CONTAINER.to_owned(),
@@ -40,7 +43,15 @@ fn arguments(inputs: &Inputs<'_>) -> Result<Vec<String>, PodError> {
     match inputs.target {
         Target::Server(spec) => {
             if let Some(patch) = pod_patch(inputs)? {
-                arguments.push(format!("{}{}", proxy_pod::POD_PATCH_FLAG, canonical_json(&patch)?));
+                let argument = format!("{}{}", proxy_pod::POD_PATCH_FLAG, canonical_json(&patch)?);
+                if argument.len() > LONGEST_ARGUMENT {
+                    return Err(PodError::Template(format!(
+                        "spec.podTemplateSpec has {} bytes as an argument of the proxy, which can have {LONGEST_ARGUMENT}; \
+                         make it shorter, or put what is long into a ConfigMap",
+                        argument.len()
+                    )));
+                }
+                arguments.push(argument);
             }
             arguments.push(spec.image.clone());
         }

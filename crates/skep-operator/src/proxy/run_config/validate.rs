@@ -1,6 +1,8 @@
 //! Whether a proxy can run with a document. Found here, a mistake is told in the status; found later, pods crash.
 
-use skep_api::config::run_config::{ProxyMode, RunConfig, Transport};
+use http::{HeaderName, HeaderValue};
+use skep_api::config::run_config::{HeaderForwardConfig, ProxyMode, RESERVED_HEADERS, RunConfig, Transport};
+use skep_api::kinds::mcp_server::MCPServerSpec;
 
 use crate::proxy::Target;
 
@@ -16,33 +18,66 @@ pub(super) fn check(target: Target<'_>, config: &RunConfig) -> Result<(), String
         return Err(format!("host {:?} must not contain spaces", config.host));
     }
     match target {
-        Target::Server(_) => check_server(config)?,
+        Target::Server(spec) => check_server(spec, config)?,
         Target::Remote(_) => check_remote(config)?,
     }
     check_tools(config)?;
     check_sessions(config)
 }
 
-fn check_server(config: &RunConfig) -> Result<(), String> {
-    required("image", &config.image)?;
+fn check_server(spec: &MCPServerSpec, config: &RunConfig) -> Result<(), String> {
+    required("spec.image", &config.image)?;
+    if config.image.starts_with('-') {
+        return Err(format!(
+            "spec.image {:?} must not begin with a hyphen: the proxy takes it for a flag",
+            config.image
+        ));
+    }
     if config.transport != Transport::Stdio {
         check_port("mcpPort", config.target_port)?;
     }
-    for (name, value) in &config.env_vars {
+    for (index, variable) in spec.env.iter().enumerate() {
+        let name = &variable.name;
         if name.is_empty() || name.contains('=') || name.contains(LINE_BREAKS) {
-            return Err(format!("env: the name {name:?} must not be empty and must not contain = or line breaks"));
+            return Err(format!(
+                "spec.env[{index}].name {name:?} must not be empty and must not contain = or line breaks"
+            ));
         }
-        if value.expose().contains(LINE_BREAKS) {
-            return Err(format!("env: the value of {name} must not contain line breaks"));
+        if variable.value.expose().contains(LINE_BREAKS) {
+            return Err(format!("spec.env[{index}].value, that of {name}, must not contain line breaks"));
         }
     }
     config.volumes.iter().try_for_each(|volume| check_volume(volume))
 }
 
 fn check_remote(config: &RunConfig) -> Result<(), String> {
-    required("remoteUrl", &config.remote_url)?;
+    required("spec.remoteUrl", &config.remote_url)?;
     if config.transport == Transport::Stdio {
         return Err("transport must be sse or streamable-http for a remote server".to_owned());
+    }
+    config.header_forward.as_ref().map_or(Ok(()), check_headers)
+}
+
+/// The proxy starts only with headers that it can send. What a value says is not repeated.
+fn check_headers(headers: &HeaderForwardConfig) -> Result<(), String> {
+    const FIELD: &str = "spec.headerForward";
+    for name in headers.add_plaintext_headers.keys().chain(headers.add_headers_from_secret.keys()) {
+        if RESERVED_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
+            return Err(format!(
+                "{FIELD}: the header {name} cannot be set: it says how a message travels, which the proxy decides"
+            ));
+        }
+        if name.parse::<HeaderName>().is_err() {
+            return Err(format!("{FIELD}: {name:?} is no name of a header; use letters, digits and hyphens"));
+        }
+    }
+    for (name, value) in &headers.add_plaintext_headers {
+        if HeaderValue::from_str(value.expose()).is_err() {
+            return Err(format!(
+                "{FIELD}.addPlaintextHeaders: the value of {name} has characters that a header cannot hold, such as line \
+                 breaks"
+            ));
+        }
     }
     Ok(())
 }

@@ -1,17 +1,47 @@
 //! Who uses a config: told by its own controller alone, as users come, change and go.
 
+use std::collections::BTreeSet;
+
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
+use skep_api::kind::Kind as _;
 use skep_api::kinds::{
     MCPAuthzConfig, MCPExternalAuthConfig, MCPOIDCConfig, MCPRemoteProxy, MCPServer, MCPServerEntry,
     MCPTelemetryConfig, MCPToolConfig, MCPWebhookConfig, VirtualMCPServer,
 };
+use skep_operator::settings::Settings;
 
 use super::{Example, for_every_kind, is_used_by, is_valid, server_of, start};
 use crate::cluster::Fixture;
+use crate::servers::settled;
 use crate::trials;
+use crate::wire::Faults;
 
-trials![users_come_and_go, every_kind_of_user_counts, a_workload_changes_a_config_only_by_its_users];
+trials![
+    users_come_and_go,
+    every_kind_of_user_counts,
+    a_workload_changes_a_config_only_by_its_users,
+    a_controller_watches_what_it_needs,
+];
+
+async fn a_controller_watches_what_it_needs(fixture: Fixture) {
+    let only = |kind: &'static str| Settings { controllers: [kind].into(), ..Settings::default() };
+    let (operator, record) = fixture.operator_with(only(MCPToolConfig::DEFINITION.kind), Faults::none()).await;
+    fixture.create::<MCPToolConfig>("one", MCPToolConfig::good(1)).await;
+    fixture.create::<MCPServer>("s", server_of::<MCPToolConfig>("one")).await;
+    fixture.until::<MCPToolConfig>("one", "used", is_used_by(&["MCPServer/s"])).await;
+    let users = ["mcpremoteproxies", "mcpserverentries", "mcpservers", "virtualmcpservers"];
+    let expected: BTreeSet<String> = users.into_iter().chain(["mcptoolconfigs"]).map(str::to_owned).collect();
+    assert_eq!(record.watched(), expected);
+    drop(operator);
+
+    let (_operator, record) = fixture.operator_with(only(MCPServer::DEFINITION.kind), Faults::none()).await;
+    settled(&fixture, "s").await;
+    let watched = record.watched();
+    let unneeded: Vec<&str> = users.into_iter().filter(|other| *other != "mcpservers").collect();
+    assert!(!unneeded.iter().any(|other| watched.contains(*other)), "{watched:?}");
+    assert!(["mcptoolconfigs", "deployments", "pods"].iter().all(|needed| watched.contains(*needed)), "{watched:?}");
+}
 
 async fn users_come_and_go(fixture: Fixture) {
     async fn come_and_go<K: Example>(fixture: &Fixture) {

@@ -1,6 +1,6 @@
 //! What was sent, and what came of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -89,6 +89,13 @@ impl Record {
             *verbs.entry(sent.asked.verb).or_default() += 1;
         }
         verbs
+    }
+
+    /// What was listed or watched so far, by the names of resources.
+    pub fn watched(&self) -> BTreeSet<String> {
+        let sent = self.sent.lock();
+        let looks = sent.iter().filter(|sent| matches!(sent.asked.verb, "list" | "watch"));
+        looks.map(|sent| sent.asked.resource.clone()).collect()
     }
 
     /// The writes to paths that end like this.

@@ -39,10 +39,14 @@ fn names_that_cannot_be_are_told() {
             json!({"name": "data", "hostPath": "/h", "mountPath": "/etc/runconfig"}),
             "is where another volume is mounted",
         ),
+        (
+            json!({"name": "data", "hostPath": "/h", "mountPath": "/etc/runconfig/"}),
+            "is where another volume is mounted",
+        ),
     ] {
         let mut sample = sample(false, &[]);
         sample.spec["volumes"] = json!([volume]);
-        let found = check(&sample).unwrap_err();
+        let found = sample.with_inputs(check_volumes).unwrap_err();
         assert!(found.contains(expected) && found.starts_with("spec.volumes[0]."), "{found}");
     }
 }
