@@ -59,11 +59,8 @@ async fn another_object_of_the_same_name_is_not_meant(fixture: Fixture) {
     let (_operator, record) = fixture.operator().await;
     fixture.create::<MCPServer>("s", json!({"image": "i"})).await;
     settled(&fixture, "s").await;
-    fixture.create_child::<ConfigMap>(json!({"metadata": {"name": "somebody"}})).await;
-    let somebody = fixture.child::<ConfigMap>("somebody").await;
-    let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "somebody", "uid": somebody["metadata"]["uid"],
-        "controller": true});
-    let service = json!({"metadata": {"name": "mcp-s-proxy", "labels": {"mine": "yes"}, "ownerReferences": [owner]},
+    let owners = json!([fixture.somebody().await]);
+    let service = json!({"metadata": {"name": "mcp-s-proxy", "labels": {"mine": "yes"}, "ownerReferences": owners},
         "spec": {"ports": [{"port": 1}]}});
     let service: Service = serde_json::from_value(service).unwrap();
     let services: Api<Service> = Api::namespaced(fixture.client.clone(), &fixture.namespace);

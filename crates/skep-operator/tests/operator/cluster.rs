@@ -299,6 +299,13 @@ impl Fixture {
         self.children::<K>().create(&PostParams::default(), &object).await.unwrap();
     }
 
+    /// The reference to a controller that is somebody else's: a ConfigMap, which is made for it.
+    pub async fn somebody(&self) -> Value {
+        self.create_child::<ConfigMap>(json!({"metadata": {"name": "somebody"}})).await;
+        let uid = self.child::<ConfigMap>("somebody").await["metadata"]["uid"].clone();
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "somebody", "uid": uid, "controller": true})
+    }
+
     /// Changes a built-in object as somebody else.
     pub async fn patch<K: ChildKind>(&self, name: &str, patch: Value) {
         let params = PatchParams { field_manager: Some("somebody-else".to_owned()), ..PatchParams::default() };

@@ -306,23 +306,24 @@ async fn deletion_takes_everything_along(fixture: Fixture) {
 }
 
 async fn children_of_others_are_left_alone(fixture: Fixture) {
-    let account = json!({"metadata": {"name": "s-sa", "labels": {"mine": "yes"}}});
+    let owners = json!([fixture.somebody().await]);
+    let account = json!({"metadata": {"name": "s-sa", "labels": {"mine": "yes"}, "ownerReferences": owners}});
     fixture.create_child::<ServiceAccount>(account).await;
     let (_operator, _record) = fixture.operator().await;
     fixture.create::<MCPServer>("s", json!({"image": "i"})).await;
     let failed = |server: &MCPServer| phase(server) == Some(MCPServerPhase::Failed);
     let server = fixture.until::<MCPServer>("s", "failed", failed).await;
     let message = condition(&server, "Ready").unwrap().2;
-    assert!(message.contains("ServiceAccount s-sa exists and belongs to nobody"), "{message}");
+    assert!(message.contains("ServiceAccount s-sa exists and belongs to ConfigMap somebody"), "{message}");
     let account = fixture.child::<ServiceAccount>("s-sa").await;
     assert_eq!(
         (&account["metadata"]["ownerReferences"], &account["metadata"]["labels"]),
-        (&Value::Null, &json!({"mine": "yes"}))
+        (&owners, &json!({"mine": "yes"}))
     );
     // Named in the spec it is used as it is.
     fixture.merge::<MCPServer>("s", json!({"spec": {"serviceAccount": "s-sa"}})).await;
     settled(&fixture, "s").await;
-    assert_eq!(fixture.child::<ServiceAccount>("s-sa").await["metadata"]["ownerReferences"], Value::Null);
+    assert_eq!(fixture.child::<ServiceAccount>("s-sa").await["metadata"]["ownerReferences"], owners);
 }
 
 async fn a_restart_is_carried_out_once(fixture: Fixture) {
