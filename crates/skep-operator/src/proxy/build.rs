@@ -14,7 +14,7 @@ use super::report::Report;
 use super::resolve::{Unusable, resolve};
 use super::run_config::{AuthServerReference, BuildError};
 use super::write::{Cause, Unfinished, write};
-use super::{Inputs, Proxied, Resolved, Target};
+use super::{Inputs, Proxied, Resolved, Target, overrides};
 use crate::cluster::Cluster;
 use crate::failure::Failure;
 use crate::object_names;
@@ -86,6 +86,7 @@ pub async fn build<O: Proxied>(
     check_names(&inputs).map_err(|text| Stop::told(reasons::NAME_RESERVED, text, Next::Rest))?;
     let invalid = |text| Stop::told(reasons::NOT_READY, text, Next::Rest);
     object_names::check(owner.spec()).map_err(|text| invalid(format!("spec.{text}")))?;
+    overrides::check(&inputs).map_err(invalid)?;
     pod_template(&inputs, report)?;
     let mut resolved = resolve(cluster, common, target, hashes, report).await.map_err(unusable)?;
     let kind = O::DEFINITION.kind;

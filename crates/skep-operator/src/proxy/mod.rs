@@ -12,6 +12,7 @@ mod metadata;
 mod names;
 mod network_policy;
 pub mod notes;
+mod overrides;
 pub mod pod;
 mod pod_patch;
 mod rbac;

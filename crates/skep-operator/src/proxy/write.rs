@@ -166,3 +166,15 @@ fn live<K: ChildKind + DeserializeOwned>(cluster: &Cluster, inputs: &Inputs<'_>,
     let key = Key::new(inputs.common.namespace, object.name_any());
     cluster.child::<K>(&key).and_then(|found| K::deserialize(found.body()?).ok())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_that_cannot_be_read_is_no_write_that_failed() {
+        let cause = Cause::Read("bearer token secret ns/s".to_owned(), Failure::Other("refused".to_owned()));
+        let told = Step::Configuration.failed(cause).to_string();
+        assert_eq!(told, "Failed to build configuration: failed to get bearer token secret ns/s: refused");
+    }
+}

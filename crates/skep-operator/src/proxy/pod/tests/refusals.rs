@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{option, sample};
-use crate::proxy::pod::parse_pod_template;
 use crate::proxy::pod::samples::Sample;
+use crate::proxy::pod::{deployment, parse_pod_template};
 use crate::proxy::{check_names, check_volumes};
 
 #[test]
@@ -77,4 +77,16 @@ fn a_template_that_is_none_is_told_with_its_place() {
     assert!(text.contains("spec.containers[0]: unknown directive $patch: merge"), "{text}");
     let text = parse(true, json!({"spec": {"containers": [{"image": "i"}]}})).unwrap_err();
     assert!(text.contains("spec.containers[0]: name is missing"), "{text}");
+}
+
+#[test]
+fn a_template_that_no_program_can_be_given_is_told() {
+    let build = |length: usize| {
+        let mut sample = sample(false, &[]);
+        sample.spec["podTemplateSpec"] = json!({"metadata": {"annotations": {"a": "x".repeat(length)}}});
+        sample.with_inputs(|inputs| deployment(inputs, "c").map(drop))
+    };
+    assert!(build(100_000).is_ok());
+    let told = build(140_000).unwrap_err().to_string();
+    assert!(told.starts_with("spec.podTemplateSpec has 140") && told.contains("which can have 131071"), "{told}");
 }
