@@ -55,7 +55,7 @@ impl<K: Kind> Writer<K> {
         if !conditions::set(&mut after, statement, object.metadata.generation, &now()) {
             return Ok(false);
         }
-        self.patch_status(&object.metadata, &object.status, json!({"conditions": after})).await
+        self.patch_status(&object.metadata, object.status(), json!({"conditions": after})).await
     }
 
     async fn patch_status(&self, metadata: &ObjectMeta, before: &Value, changes: Value) -> Result<bool, Failure> {

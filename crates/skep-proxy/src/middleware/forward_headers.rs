@@ -6,12 +6,32 @@ use std::fmt;
 use futures::future::BoxFuture;
 use http::header::AUTHORIZATION;
 use http::{HeaderName, HeaderValue};
-use skep_api::config::run_config::RESERVED_HEADERS;
 
 use super::exchange::Exchange;
 use super::layer::{Layer, Next};
 use crate::answer::Answer;
 use crate::transparent::strip_headers;
+
+/// Headers that say how a message travels, or where it comes from. They are not for anybody to set.
+const OURS: [&str; 16] = [
+    "host",
+    "connection",
+    "keep-alive",
+    "te",
+    "trailer",
+    "upgrade",
+    "http2-settings",
+    "proxy-authorization",
+    "proxy-authenticate",
+    "proxy-connection",
+    "transfer-encoding",
+    "content-length",
+    "forwarded",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+];
+const REAL_ADDRESS: &str = "x-real-ip";
 
 /// Why a header cannot be set. What its value was is not repeated.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +63,7 @@ impl ForwardHeaders {
     pub fn new(headers: &BTreeMap<String, String>) -> Result<Self, ForwardError> {
         let read = |(name, value): (&String, &String)| {
             let known = name.to_ascii_lowercase();
-            if RESERVED_HEADERS.contains(&known.as_str()) {
+            if OURS.contains(&known.as_str()) || known == REAL_ADDRESS {
                 return Err(ForwardError::Reserved(name.clone()));
             }
             let header: HeaderName = known.parse().map_err(|_| ForwardError::Name(name.clone()))?;

@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::process::Command;
+use std::time::Instant;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use serde_json::json;
 use snapbox::cmd::cargo_bin;
 use tempfile::TempDir;
 
-use super::{ANY, Serving};
+use super::{ANY, LIMIT, Serving};
 
 /// A folder with the certificate of an authority, and one of `localhost` that it vouches for with its key.
 fn certificates() -> TempDir {
@@ -41,7 +42,15 @@ fn a_proxy_with_a_certificate_is_reached_by_https_and_by_nothing_else() {
     assert_eq!(trusting.call("echo", &json!({"message": "sealed"}))["content"][0]["text"], "sealed");
     let by_http = Serving::start(&[&ANY[..], &["--url", &format!("http://localhost:{port}/mcp")]].concat());
     let hello = super::message(1, "initialize", &json!({}));
-    assert_eq!(super::Request::post(&hello).send(&by_http.address).status, 502);
+    let begun = Instant::now();
+    let answer = loop {
+        let status = super::Request::post(&hello).send(&by_http.address).status;
+        // It has not looked for its server yet.
+        if status != 503 || begun.elapsed() > LIMIT {
+            break status;
+        }
+    };
+    assert_eq!(answer, 502);
 }
 
 #[test]
