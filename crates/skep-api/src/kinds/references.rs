@@ -109,8 +109,12 @@ pub struct AuthServerRef {
 }
 
 /// Kinds that can configure an embedded authorization server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum AuthServerKind {
     #[default]
     MCPExternalAuthConfig,
+    /// One that cannot. The schema refuses it; where it is stored nevertheless, controllers do.
+    #[serde(untagged)]
+    #[schemars(skip)]
+    Other(String),
 }

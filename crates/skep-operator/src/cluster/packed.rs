@@ -167,9 +167,9 @@ mod tests {
             .into_iter()
             .map(|count| json!({"text": text(count, count), "letters": "a".repeat(usize::try_from(count).unwrap())}))
             .collect();
-        let kept: Vec<Packed> = objects.iter().map(|object| packer.pack(object)).collect();
-        for (packed, object) in kept.iter().zip(&objects).rev().chain(kept.iter().zip(&objects)) {
-            assert_eq!(packer.unpack::<Value>(packed).as_ref(), Some(object), "{packed:?}");
+        let pairs: Vec<(Packed, &Value)> = objects.iter().map(|object| (packer.pack(object), object)).collect();
+        for (kept, object) in pairs.iter().rev().chain(&pairs) {
+            assert_eq!(packer.unpack::<Value>(kept).as_ref(), Some(*object), "{kept:?}");
         }
         assert_eq!(packer.unpack::<Value>(&Packed { bytes: Box::default(), words: 0 }), None);
         assert_eq!(packer.unpack::<Value>(&Packed { bytes: [0xff; 9].into(), words: 0 }), None);

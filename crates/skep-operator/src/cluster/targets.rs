@@ -7,6 +7,7 @@ use skep_api::kind::Kind;
 use skep_api::kinds::authz::AuthzConfig;
 use skep_api::kinds::ca_bundle::CABundleRef;
 use skep_api::kinds::mcp_server::PermissionProfileSource;
+use skep_api::kinds::references::AuthServerKind;
 use skep_api::kinds::{
     MCPAuthzConfig, MCPExternalAuthConfig, MCPGroup, MCPOIDCConfig, MCPRemoteProxy, MCPServer, MCPServerEntry,
     MCPTelemetryConfig, MCPToolConfig, MCPWebhookConfig, VirtualMCPServer,
@@ -37,10 +38,11 @@ impl<'a> Targets<'a> {
 
     /// What every workload with a proxy can name.
     fn of(common: Common<'a>) -> Self {
+        let auth_server = common.auth_server_ref.filter(|found| found.kind == AuthServerKind::MCPExternalAuthConfig);
         Self::new(common.namespace)
             .authz(common.authz_config, common.authz_config_ref)
             .add::<MCPExternalAuthConfig>(common.external_auth_config_ref)
-            .add::<MCPExternalAuthConfig>(common.auth_server_ref.map(|found| found.name.as_str()))
+            .add::<MCPExternalAuthConfig>(auth_server.map(|found| found.name.as_str()))
             .add::<MCPGroup>(common.group_ref)
             .add::<MCPOIDCConfig>(common.oidc_config_ref.map(|found| found.name.as_str()))
             .add::<MCPTelemetryConfig>(common.telemetry_config_ref.map(|found| found.name.as_str()))

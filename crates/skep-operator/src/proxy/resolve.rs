@@ -9,6 +9,7 @@ use skep_api::conditions::{self, ConditionStatus, Statement, reasons, types};
 use skep_api::kind::Kind;
 use skep_api::kinds::config_status::ConfigStatus;
 use skep_api::kinds::mcp_external_auth_config::ExternalAuthType;
+use skep_api::kinds::references::AuthServerKind;
 use skep_api::kinds::{
     MCPAuthzConfig, MCPExternalAuthConfig, MCPOIDCConfig, MCPTelemetryConfig, MCPToolConfig, MCPWebhookConfig,
 };
@@ -266,11 +267,16 @@ impl Resolver<'_> {
     }
 
     async fn auth_server(&mut self) -> Result<(), Unusable> {
-        let Some(name) = self.common.auth_server_ref.map(|found| found.name.as_str()) else {
+        let Some(reference) = self.common.auth_server_ref else {
             self.hashes.auth_server = None;
             return Ok(());
         };
-        let type_ = types::AUTH_SERVER_REF_VALIDATED;
+        let (name, type_) = (reference.name.as_str(), types::AUTH_SERVER_REF_VALIDATED);
+        if let AuthServerKind::Other(kind) = &reference.kind {
+            let text = format!("unsupported authServerRef kind {kind:?}: only MCPExternalAuthConfig is supported");
+            self.report.say(Statement::fails(type_, reasons::AUTH_SERVER_REF_INVALID_KIND, text.clone()));
+            return Err(Unusable::new(text));
+        }
         let (reason, text) = match self.find::<MCPExternalAuthConfig>(name).await? {
             Found::Missing => {
                 let place = self.common.namespace;

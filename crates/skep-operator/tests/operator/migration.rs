@@ -136,10 +136,10 @@ async fn a_past_that_others_hold_on_to_stays(fixture: Fixture) {
     let faults = Faults::none();
     faults.contest("/fossils/");
     let (_operator, record) = migrator(&fixture, faults.clone()).await;
-    let expected = OBJECTS * ATTEMPTS;
+    let attempts = OBJECTS * ATTEMPTS;
     let passed = async || {
         let tries = rewrites(&record);
-        (tries.len() >= expected && tries.iter().all(|sent| sent.code.is_some())).then_some(())
+        (tries.len() >= attempts && tries.iter().all(|sent| sent.code.is_some())).then_some(())
     };
     fixture.eventually("a pass in vain", passed).await;
     faults.end();
@@ -151,10 +151,10 @@ async fn a_past_that_others_hold_on_to_stays(fixture: Fixture) {
     fixture.eventually("one version", async || (stored(&api, &contested).await == ["v2"]).then_some(())).await;
     fixture.eventually("an event", async || success(&fixture, &contested).await).await;
     let tries = rewrites(&record);
-    assert_eq!(tries.len(), expected + OBJECTS, "{tries:?}");
-    let (in_vain, after) = tries.split_at(expected);
+    assert_eq!(tries.len(), attempts + OBJECTS, "{tries:?}");
+    let (in_vain, after) = tries.split_at(attempts);
     assert!(in_vain.iter().all(|sent| sent.code == Some(409)), "{in_vain:?}");
-    assert!(after[0].at - in_vain[expected - 1].at >= PAUSE, "{tries:?}");
-    let shortened = record.writes_to(&format!("/{contested}/status"));
-    assert!(shortened.iter().all(|trim| trim.at > after[OBJECTS - 1].at), "{shortened:?}");
+    assert!(after[0].at - in_vain[attempts - 1].at >= PAUSE, "{tries:?}");
+    let trims = record.writes_to(&format!("/{contested}/status"));
+    assert!(trims.iter().all(|trim| trim.at > after[OBJECTS - 1].at), "{trims:?}");
 }
