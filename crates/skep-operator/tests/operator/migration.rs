@@ -155,6 +155,6 @@ async fn a_past_that_others_hold_on_to_stays(fixture: Fixture) {
     let (in_vain, after) = tries.split_at(attempts);
     assert!(in_vain.iter().all(|sent| sent.code == Some(409)), "{in_vain:?}");
     assert!(after[0].at - in_vain[attempts - 1].at >= PAUSE, "{tries:?}");
-    let trims = record.writes_to(&format!("/{contested}/status"));
-    assert!(trims.iter().all(|trim| trim.at > after[OBJECTS - 1].at), "{trims:?}");
+    let cuts = record.writes_to(&format!("/{contested}/status"));
+    assert!(cuts.iter().all(|cut| cut.at > after[OBJECTS - 1].at), "{cuts:?}");
 }
