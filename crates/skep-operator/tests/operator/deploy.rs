@@ -65,7 +65,8 @@ async fn deployed(fixture: &Fixture, path: &str, namespace: &str) -> Deployed {
         document["namespace"] = json!(namespace);
     }
     std::fs::write(&kustomization, document.to_string()).unwrap();
-    run(plane.kubectl().args(["apply", "--server-side", "-k"]).arg(&folder));
+    // The definitions of these tests have a version more.
+    run(plane.kubectl().args(["apply", "--server-side", "--force-conflicts", "-k"]).arg(&folder));
 
     let deployments: Api<Deployment> = Api::namespaced(fixture.client.clone(), namespace);
     let deployment = json!(deployments.get(names::NAME).await.unwrap());
