@@ -161,7 +161,12 @@ async fn no_write_meets_another_one_of_ours(fixture: Fixture) {
     let api = fixture.api::<MCPServer>();
     fixture.create::<MCPServer>("s", json!({"image": "i"})).await;
     settled(&fixture, "s").await;
-    // Whoever else writes at the same time is met, of course.
+    // Whoever else writes at the same time is met, of course: the pod, too, may come late.
+    let has_pod = |server: &MCPServer| {
+        let message = server.status.as_ref().and_then(|status| status.message.as_deref());
+        message == Some("MCP server is starting")
+    };
+    fixture.until::<MCPServer>("s", "with a pod", has_pod).await;
     fixture.quiet(&record).await;
     let overrides = json!({"proxyDeployment": {"labels": {"team": "a"}}});
     api.patch("s", &PatchParams::default(), &Patch::Merge(&json!({"spec": {"resourceOverrides": overrides}})))
