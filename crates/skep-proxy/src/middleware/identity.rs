@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use aws_lc_rs::digest;
 use serde_json::{Map, Value};
 
 use super::delegation::Delegation;
@@ -22,6 +23,8 @@ pub struct Identity {
     pub delegation: Option<Delegation>,
     /// What it proved itself with; empty when it did not have to.
     token: String,
+    /// Who it is among all that any issuer speaks about.
+    principal: Arc<str>,
 }
 
 /// The claim that links a token to what an authorization server of ours keeps for its user.
@@ -38,6 +41,7 @@ impl Identity {
         }
         Some(Self {
             platform_user_id: subject.clone(),
+            principal: principal(&text("iss"), &subject),
             subject,
             name: text("name"),
             email: text("email"),
@@ -72,9 +76,20 @@ impl Identity {
 }
 
 /// Whom a request has proved to come from, if it had to prove that.
-pub(crate) fn proven(extensions: &http::Extensions) -> Option<Arc<str>> {
+pub(crate) fn proven(extensions: &http::Extensions) -> Option<&Arc<str>> {
     let identity = extensions.get::<Arc<Identity>>().filter(|identity| !identity.token.is_empty())?;
-    Some(identity.subject.as_str().into())
+    Some(&identity.principal)
+}
+
+/// What stands for a subject of an issuer where others may read it.
+fn principal(issuer: &str, subject: &str) -> Arc<str> {
+    let mut context = digest::Context::new(&digest::SHA256);
+    for part in [issuer, subject] {
+        // With its length, so that no two pairs look alike.
+        context.update(&part.len().to_be_bytes());
+        context.update(part.as_bytes());
+    }
+    hex::encode(context.finish()).into()
 }
 
 impl fmt::Debug for Identity {
@@ -102,6 +117,20 @@ mod tests {
         assert!(!identity.claims.contains_key("tsid"));
         assert!(identity.delegation.is_some());
         assert!(!format!("{identity:?}").contains("secret"));
+    }
+
+    #[test]
+    fn somebody_is_a_subject_of_an_issuer() {
+        let known = |issuer: &str, subject: &str| {
+            let identity = Identity::from_claims(claims(json!({"iss": issuer, "sub": subject})), "t").unwrap();
+            let mut extensions = http::Extensions::new();
+            extensions.insert(Arc::new(identity));
+            proven(&extensions).cloned().unwrap()
+        };
+        assert_eq!(known("a", "ann"), known("a", "ann"));
+        for other in [known("b", "ann"), known("a", "bob"), known("aa", "nn")] {
+            assert_ne!(known("a", "ann"), other);
+        }
     }
 
     #[test]

@@ -93,7 +93,7 @@ mod tests {
     use crate::sessions::Kind;
 
     fn session(id: &str) -> Session {
-        Session::new(id, Kind::Streamable, Revision::November2025)
+        Session::new(id, Kind::Streamable, Revision::November2025, None)
     }
 
     #[test]

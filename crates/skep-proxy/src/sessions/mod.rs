@@ -45,12 +45,22 @@ pub(crate) enum Kind {
 
 /// What belongs to a session: the revision that its client asked for.
 const REVISION: &str = "protocol_version";
+/// What belongs to a session: who began it, if that had to be proved.
+const OWNER: &str = "owner";
 
 impl Session {
-    /// A session that begins now.
-    pub(crate) fn new(id: &str, kind: Kind, revision: Revision) -> Self {
-        let metadata = [(REVISION.to_owned(), revision.text().to_owned())].into();
+    /// A session that begins now, for somebody who has proved to be this.
+    pub(crate) fn new(id: &str, kind: Kind, revision: Revision, owner: Option<&Arc<str>>) -> Self {
+        let mut metadata = Metadata::from([(REVISION.to_owned(), revision.text().to_owned())]);
+        if let Some(owner) = owner {
+            metadata.insert(OWNER.to_owned(), owner.as_ref().to_owned());
+        }
         Self { id: id.into(), kind, metadata }
+    }
+
+    /// Whether it was begun by this caller. Where nobody has to prove anything, everybody is the same.
+    fn is_of(&self, caller: Option<&Arc<str>>) -> bool {
+        self.metadata.get(OWNER).map(String::as_str) == caller.map(AsRef::as_ref)
     }
 
     /// The revision of its messages.
@@ -107,6 +117,20 @@ impl Sessions {
             Store::Memory(memory) => Ok(memory.create(session)),
             Store::Redis(redis) => redis.create(&session, self.lifetime).await.map(|()| None),
         }
+    }
+
+    /// The session with that id, for whoever began it; nobody else can tell it from one that is not there.
+    pub(crate) async fn find(
+        &self,
+        id: &str,
+        caller: Option<&Arc<str>>,
+    ) -> Result<Option<Arc<Session>>, Unavailable> {
+        let session = self.get(id).await?;
+        if session.as_ref().is_some_and(|session| !session.is_of(caller)) {
+            tracing::warn!(caller = caller.map(AsRef::as_ref), "a session was named by somebody who did not begin it");
+            return Ok(None);
+        }
+        Ok(session)
     }
 
     /// The session with that id, which counts as used now.

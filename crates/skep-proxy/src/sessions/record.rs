@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_session_comes_back_as_it_was_written_down() {
-        let mut session = Session::new("s-1", Kind::Transparent, Revision::June2025);
+        let mut session = Session::new("s-1", Kind::Transparent, Revision::June2025, Some(&"ann".into()));
         session.metadata.insert("backend_url".to_owned(), "http://10.0.0.1:8080".to_owned());
         let record = Record::new(&session);
         assert_eq!(Record::read(&record.text()).unwrap().session("s-1"), session);

@@ -174,8 +174,13 @@ impl Bridge {
     }
 
     /// Begins a session.
-    pub(super) async fn open_session(&self, revision: Revision, kind: Kind) -> Result<Arc<Client>, Unavailable> {
-        self.begin_session(Session::new(&uuid::Uuid::new_v4().to_string(), kind, revision)).await
+    pub(super) async fn open_session(
+        &self,
+        revision: Revision,
+        kind: Kind,
+        owner: Option<&Arc<str>>,
+    ) -> Result<Arc<Client>, Unavailable> {
+        self.begin_session(Session::new(&uuid::Uuid::new_v4().to_string(), kind, revision, owner)).await
     }
 
     /// Begins a session for a client that is older than the process, and can be asked this.
@@ -183,8 +188,9 @@ impl Bridge {
         &self,
         revision: Revision,
         capabilities: &str,
+        owner: Option<&Arc<str>>,
     ) -> Result<Arc<Client>, Unavailable> {
-        let mut session = Session::new(&uuid::Uuid::new_v4().to_string(), Kind::Streamable, revision);
+        let mut session = Session::new(&uuid::Uuid::new_v4().to_string(), Kind::Streamable, revision, owner);
         legacy_client::mark(&mut session, capabilities);
         let client = self.begin_session(session).await?;
         self.keep_legacy_client(LegacyClient::new(Arc::clone(&client), revision, capabilities));
@@ -204,9 +210,13 @@ impl Bridge {
         self.clients.open_listener(&uuid::Uuid::new_v4().to_string().into())
     }
 
-    /// A session that is alive, which counts as used now.
-    pub(super) async fn session(&self, id: &str) -> Result<Option<Arc<Client>>, Unavailable> {
-        let Some(session) = self.sessions.get(id).await? else { return Ok(None) };
+    /// A session of a caller that is alive, which counts as used now.
+    pub(super) async fn session(
+        &self,
+        id: &str,
+        caller: Option<&Arc<str>>,
+    ) -> Result<Option<Arc<Client>>, Unavailable> {
+        let Some(session) = self.sessions.find(id, caller).await? else { return Ok(None) };
         let held = self.clients.get(id);
         // One that is not held began in another process.
         let client = held.unwrap_or_else(|| self.clients.open(&session.id, session.revision(), true));
@@ -217,15 +227,21 @@ impl Bridge {
         Ok(Some(client))
     }
 
-    /// Whether there is such a session, and what this process holds for it.
-    pub(super) async fn held_session(&self, id: &str) -> Result<Option<Option<Arc<Client>>>, Unavailable> {
-        Ok(self.sessions.get(id).await?.map(|_| self.clients.get(id)))
+    /// Whether a caller has such a session, and what this process holds for it.
+    pub(super) async fn held_session(
+        &self,
+        id: &str,
+        caller: Option<&Arc<str>>,
+    ) -> Result<Option<Option<Arc<Client>>>, Unavailable> {
+        Ok(self.sessions.find(id, caller).await?.map(|_| self.clients.get(id)))
     }
 
-    /// Ends a session, and tells whether there was one.
-    pub(super) async fn close_session(&self, id: &str) -> Result<bool, Unavailable> {
-        let was_there = self.sessions.delete(id).await?;
-        self.leave(id);
+    /// Ends a session of a caller, and tells whether there was one.
+    pub(super) async fn close_session(&self, id: &str, caller: Option<&Arc<str>>) -> Result<bool, Unavailable> {
+        let was_there = self.sessions.find(id, caller).await?.is_some() && self.sessions.delete(id).await?;
+        if was_there {
+            self.leave(id);
+        }
         Ok(was_there)
     }
 

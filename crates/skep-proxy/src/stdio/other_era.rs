@@ -23,6 +23,15 @@ use crate::sessions::Unavailable;
 /// How a process says that it does not know what a handshake is.
 const UNKNOWN: [i64; 4] = [METHOD_NOT_FOUND, INVALID_PARAMS, INVALID_REQUEST, UNSUPPORTED_REVISION];
 
+/// Where the answer to a handshake belongs that is ours.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Place<'a> {
+    /// To a session that its stream has opened.
+    Held(&'a Arc<Client>),
+    /// To a new one, of a caller who has proved to be this.
+    New(Option<&'a Arc<str>>),
+}
+
 impl Bridge {
     /// The process as clients of another era talk to it.
     pub(super) fn line(self: &Arc<Self>) -> Arc<dyn Line> {
@@ -56,13 +65,12 @@ impl Bridge {
         Ok(Some(client.serve(accepts, request.clone()).await))
     }
 
-    /// Answers a handshake for a process that has none, in the session that its stream belongs to, or else in a new one.
-    /// Nothing when the process has sessions, or does not say.
+    /// Answers a handshake for a process that has none, in the session that it belongs to. Nothing when the process has sessions, or does not say.
     pub(super) async fn open_legacy_client(
         self: &Arc<Self>,
         handshake: &Message,
         refusal: &Refusal,
-        held: Option<&Arc<Client>>,
+        place: Place<'_>,
     ) -> Result<Option<(Bytes, Arc<Client>)>, Unavailable> {
         let is_foreign = matches!(refusal, Refusal::Error(error) if UNKNOWN.contains(&translate::error_code(error)));
         if !is_foreign && !self.eras().refuses_handshakes() {
@@ -77,13 +85,13 @@ impl Bridge {
         let asked = handshake.param_text(Param::ProtocolVersion).unwrap_or_default();
         let revision = Revision::negotiate(&asked);
         let capabilities = legacy_client::capabilities(handshake, revision);
-        let client = match held {
+        let client = match place {
             // Nobody else can answer on its stream, so that nobody else has to know.
-            Some(client) => {
+            Place::Held(client) => {
                 self.keep_legacy_client(LegacyClient::new(Arc::clone(client), revision, &capabilities));
                 Arc::clone(client)
             }
-            None => self.open_bridged_session(revision, &capabilities).await?,
+            Place::New(owner) => self.open_bridged_session(revision, &capabilities, owner).await?,
         };
         self.eras().refused_handshake();
         let result = translate::initialized(result, &asked);

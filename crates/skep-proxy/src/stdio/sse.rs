@@ -13,8 +13,10 @@ use skep_mcp::{Kind, Message, Payload, Revision, method};
 use super::bridge::Bridge;
 use super::clients::Client;
 use super::handshake;
+use super::other_era::Place;
 use crate::answer::{self, Answer};
 use crate::forwarded::Forwarded;
+use crate::middleware::identity;
 use crate::sessions::{self, Unavailable};
 use crate::upload::Upload;
 
@@ -41,7 +43,8 @@ impl Sse {
 
     async fn begin_session(&self, scheme: &str, request: &Request<Upload>) -> Result<Answer, Answer> {
         let begun = self.bridge.begin().await?;
-        let client = begun.bridge.open_session(Revision::November2024, sessions::Kind::Sse).await?;
+        let owner = identity::proven(request.extensions());
+        let client = begun.bridge.open_session(Revision::November2024, sessions::Kind::Sse, owner).await?;
         let address = self.address(scheme, request.headers(), request.uri(), &client.id);
         let first = Frame { name: Some("endpoint"), data: address.as_bytes(), ..Default::default() }.encode();
         let gone = Gone { bridge: Arc::clone(&begun.bridge), id: Arc::clone(&client.id) };
@@ -78,7 +81,8 @@ impl Sse {
         let id = query.split('&').find_map(|pair| pair.strip_prefix("session_id=")).filter(|id| !id.is_empty());
         let id = id.ok_or_else(|| bad("session_id is required"))?;
         let bridge = self.bridge.of_session(Some(id));
-        let held = bridge.held_session(id).await?.ok_or_else(|| answer::no_such_session(None))?;
+        let held = bridge.held_session(id, identity::proven(&parts.extensions)).await?;
+        let held = held.ok_or_else(|| answer::no_such_session(None))?;
         // Its stream is the only way to answer it.
         let elsewhere = "SSE connection not held by this instance";
         let client = held.ok_or_else(|| answer::text(StatusCode::SERVICE_UNAVAILABLE, elsewhere))?;
@@ -135,7 +139,7 @@ fn begin(bridge: Arc<Bridge>, client: Arc<Client>, message: Message) -> Result<(
 async fn initialize(bridge: &Arc<Bridge>, client: &Arc<Client>, message: &Message) -> Bytes {
     match bridge.handshake().agree(bridge.calls(), Some(message)).await {
         Ok(agreed) => handshake::answer(message, &agreed, bridge.audience()).0.into(),
-        Err(refusal) => match bridge.open_legacy_client(message, &refusal, Some(client)).await {
+        Err(refusal) => match bridge.open_legacy_client(message, &refusal, Place::Held(client)).await {
             Ok(Some((text, _))) => text,
             // The store is not asked for a session that is held here.
             Ok(None) | Err(Unavailable) => handshake::refusal(message.owned_id().as_ref(), &refusal).into(),

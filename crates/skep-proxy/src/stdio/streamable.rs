@@ -14,8 +14,10 @@ use super::bridge::Bridge;
 use super::calls::{Full, Ticket};
 use super::clients::Client;
 use super::handshake::{self, Refusal};
+use super::other_era::Place;
 use crate::answer::{self, Answer};
 use crate::intake::{self, Accepts};
+use crate::middleware::identity;
 use crate::reply::{Reply, whole};
 use crate::sessions;
 use crate::upload::Upload;
@@ -40,8 +42,8 @@ impl Streamable {
             Method::GET | Method::DELETE if intake::is_modern(&parts.headers) => {
                 Err(answer::wrong_method("POST, OPTIONS"))
             }
-            Method::GET => self.get(&parts.headers).await,
-            Method::DELETE => self.delete(&parts.headers).await,
+            Method::GET => self.get(&parts).await,
+            Method::DELETE => self.delete(&parts).await,
             _ => Err(answer::wrong_method("GET, POST, DELETE")),
         };
         answered.unwrap_or_else(|refusal| refusal)
@@ -52,8 +54,8 @@ impl Streamable {
         let accepts = Accepts::read(&parts.headers)?;
         let sent = body.read(self.0.limits()).await?;
         match sent.payload().map_err(|error| answer::unreadable(&error))? {
-            Payload::Single(message) => self.take(&parts.headers, accepts, &message).await,
-            Payload::Batch(messages) => self.take_batch(&parts.headers, messages).await,
+            Payload::Single(message) => self.take(parts, accepts, &message).await,
+            Payload::Batch(messages) => self.take_batch(parts, messages).await,
         }
     }
 
@@ -66,15 +68,16 @@ impl Streamable {
         Ok(Self(self.0.of_session(intake::session(headers)?)))
     }
 
-    /// The session that a request names.
-    async fn named(&self, headers: &HeaderMap) -> Result<Named, Answer> {
-        let Some(id) = intake::session(headers)? else { return Ok(Named::Nothing) };
-        Ok(self.0.session(id).await?.map_or(Named::Unknown, Named::Alive))
+    /// The session that a request names, if it is its caller's.
+    async fn named(&self, parts: &Parts) -> Result<Named, Answer> {
+        let Some(id) = intake::session(&parts.headers)? else { return Ok(Named::Nothing) };
+        Ok(self.0.session(id, identity::proven(&parts.extensions)).await?.map_or(Named::Unknown, Named::Alive))
     }
 
-    async fn take(&self, headers: &HeaderMap, accepts: Accepts, message: &Message) -> Result<Answer, Answer> {
+    async fn take(&self, parts: &Parts, accepts: Accepts, message: &Message) -> Result<Answer, Answer> {
+        let headers = &parts.headers;
         let own = self.of_session(headers)?;
-        let named = own.named(headers).await?;
+        let named = own.named(parts).await?;
         let session = if let Named::Alive(client) = &named { Some(client.revision) } else { None };
         let era = intake::classify(message, headers, session)?;
         if era == Era::Modern {
@@ -94,18 +97,20 @@ impl Streamable {
         if message.kind() == Kind::Request {
             endpoint.require_ready()?;
         }
-        endpoint.take_within(client, accepts, (era, is_handshake), message).await
+        if is_handshake && message.kind() == Kind::Request {
+            return endpoint.initialize(identity::proven(&parts.extensions), accepts, message).await;
+        }
+        endpoint.take_within(client, accepts, era, message).await
     }
 
     async fn take_within(
         &self,
         client: Option<Arc<Client>>,
         accepts: Accepts,
-        (era, is_handshake): (Era, bool),
+        era: Era,
         message: &Message,
     ) -> Result<Answer, Answer> {
         match message.kind() {
-            Kind::Request if is_handshake => self.initialize(accepts, message).await,
             _ if let Some(client) = client.as_ref().and_then(|client| self.0.legacy_client(&client.id)) => {
                 Ok(client.take(self.0.line(), accepts, message.clone()).await)
             }
@@ -121,7 +126,12 @@ impl Streamable {
         }
     }
 
-    async fn initialize(&self, accepts: Accepts, message: &Message) -> Result<Answer, Answer> {
+    async fn initialize(
+        &self,
+        caller: Option<&Arc<str>>,
+        accepts: Accepts,
+        message: &Message,
+    ) -> Result<Answer, Answer> {
         let begun = self.0.begin().await?;
         let bridge = &begun.bridge;
         let agreed = if bridge.eras().refuses_handshakes() {
@@ -132,10 +142,10 @@ impl Streamable {
         let (text, client) = match agreed {
             Ok(agreed) => {
                 let (text, revision) = handshake::answer(message, &agreed, bridge.audience());
-                let client = bridge.open_session(revision, sessions::Kind::Streamable).await?;
+                let client = bridge.open_session(revision, sessions::Kind::Streamable, caller).await?;
                 (Bytes::from(text), Some(client))
             }
-            Err(refusal) => match bridge.open_legacy_client(message, &refusal, None).await? {
+            Err(refusal) => match bridge.open_legacy_client(message, &refusal, Place::New(caller)).await? {
                 Some((text, client)) => (text, Some(client)),
                 None => (handshake::refusal(message.owned_id().as_ref(), &refusal).into(), None),
             },
@@ -178,12 +188,13 @@ impl Streamable {
 
     async fn take_batch(
         &self,
-        headers: &HeaderMap,
+        parts: &Parts,
         messages: Vec<Result<Message, ReadError>>,
     ) -> Result<Answer, Answer> {
         let invalid = |reason: &'static str| answer::bad(&Fault::new(INVALID_REQUEST, reason), None);
+        let headers = &parts.headers;
         let own = self.of_session(headers)?;
-        let client = match own.named(headers).await? {
+        let client = match own.named(parts).await? {
             Named::Unknown => return Err(answer::no_such_session(None)),
             Named::Alive(client) if client.revision.has_batches() => Some(client),
             Named::Nothing if !headers.contains_key(header::PROTOCOL_VERSION) => None,
@@ -226,10 +237,11 @@ impl Streamable {
         }
     }
 
-    async fn get(&self, headers: &HeaderMap) -> Result<Answer, Answer> {
+    async fn get(&self, parts: &Parts) -> Result<Answer, Answer> {
+        let headers = &parts.headers;
         Accepts::require_events(headers)?;
         let own = self.of_session(headers)?;
-        let client = match own.named(headers).await? {
+        let client = match own.named(parts).await? {
             Named::Alive(client) => client,
             Named::Unknown => return Err(answer::no_such_session(None)),
             Named::Nothing => {
@@ -243,10 +255,10 @@ impl Streamable {
         Ok(answer::events(client.read(headers.get(header::LAST_EVENT_ID))))
     }
 
-    async fn delete(&self, headers: &HeaderMap) -> Result<Answer, Answer> {
-        let id = intake::session(headers)?
+    async fn delete(&self, parts: &Parts) -> Result<Answer, Answer> {
+        let id = intake::session(&parts.headers)?
             .ok_or_else(|| answer::text(StatusCode::BAD_REQUEST, "Mcp-Session-Id header required for DELETE"))?;
-        let was_there = self.0.of_session(Some(id)).close_session(id).await?;
+        let was_there = self.0.of_session(Some(id)).close_session(id, identity::proven(&parts.extensions)).await?;
         if was_there { Ok(answer::empty(StatusCode::NO_CONTENT)) } else { Err(answer::no_such_session(None)) }
     }
 }
@@ -292,15 +304,18 @@ mod tests {
             ("mcp-method", "tools/list"),
             ("mcp-session-id", "7d444840-9dc0-11d1-b245-5ffdce74fad2"),
         ];
-        let headers: HeaderMap =
-            headers.map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value))).into_iter().collect();
+        let mut post = Request::post("/mcp");
+        for (name, value) in headers {
+            post = post.header(name, value);
+        }
+        let (parts, ()) = post.body(()).unwrap().into_parts();
         for number in 0..1000 {
             let text = format!(
                 r#"{{"jsonrpc":"2.0","id":{number},"method":"tools/list","params":{{"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}},"progressToken":1}}}}}}"#
             );
             let accepts = Accepts { json: number % 3 > 0, events: number % 2 > 0 || number % 3 == 0 };
             let message = Message::read(text.into()).unwrap();
-            let answer = Streamable(Arc::clone(&bridge)).take(&headers, accepts, &message).await.unwrap();
+            let answer = Streamable(Arc::clone(&bridge)).take(&parts, accepts, &message).await.unwrap();
             assert_eq!((answer.status(), answer.headers().get(header::SESSION_ID)), (StatusCode::OK, None));
         }
         assert_eq!(bridge.calls().len(), 0);

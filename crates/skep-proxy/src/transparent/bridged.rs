@@ -122,7 +122,7 @@ impl Transparent {
         let headers = super::headers::outgoing(parts.headers.clone(), &self.target, peer, Some(Era::Modern));
         let mirrors = Arc::clone(&self.bridging.mirrors);
         let line = HttpLine::modern(self.upstream.clone(), uri, headers, self.limits.line_bytes, mirrors);
-        Ok(line.of(identity::proven(&parts.extensions), parts.extensions.get().cloned()))
+        Ok(line.of(identity::proven(&parts.extensions).cloned(), parts.extensions.get().cloned()))
     }
 
     async fn serve_modern_client(&self, peer: Peer, parts: &Parts, message: Message) -> Result<Option<Answer>, Answer> {
@@ -196,7 +196,8 @@ impl Transparent {
         };
         let asked = handshake.param_text(Param::ProtocolVersion).unwrap_or_default();
         let revision = Revision::negotiate(&asked);
-        let mut session = Session::new(&uuid::Uuid::new_v4().to_string(), sessions::Kind::Transparent, revision);
+        let owner = identity::proven(&parts.extensions);
+        let mut session = Session::new(&uuid::Uuid::new_v4().to_string(), sessions::Kind::Transparent, revision, owner);
         legacy_client::mark(&mut session, &legacy_client::capabilities(handshake, revision));
         let name = HeaderValue::from_str(&session.id);
         if let Some(ended) = self.sessions.create(session).await? {

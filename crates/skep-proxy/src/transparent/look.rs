@@ -13,6 +13,7 @@ use super::Transparent;
 use super::target::Dialect;
 use crate::answer::{self, Answer};
 use crate::intake;
+use crate::middleware::identity;
 use crate::sessions::Session;
 use crate::upload::Sent;
 
@@ -22,6 +23,8 @@ pub(super) struct Known {
     /// The revision that a handshake asks for.
     pub(super) handshake: Option<Revision>,
     pub(super) session: Option<Arc<Session>>,
+    /// Who has proved to call.
+    pub(super) caller: Option<Arc<str>>,
     pub(super) body: Bytes,
     /// The message or the messages in it.
     pub(super) payload: Option<Payload>,
@@ -31,13 +34,15 @@ impl Transparent {
     /// Looks at a request: whether it is a message, of which era, in which session.
     pub(super) async fn look(&self, parts: &Parts, sent: Sent) -> Result<Known, Answer> {
         let named = intake::session(&parts.headers)?;
+        let caller = identity::proven(&parts.extensions);
         let session = match named {
-            Some(id) => self.sessions.get(id).await?,
+            Some(id) => self.sessions.find(id, caller).await?,
             None => None,
         };
         let is_message = parts.method == Method::POST
             && (self.target.dialect == Dialect::Streamable || intake::require_json(&parts.headers).is_ok());
-        let mut known = Known { era: None, handshake: None, session, body: sent.text.clone(), payload: None };
+        let (caller, body) = (caller.cloned(), sent.text.clone());
+        let mut known = Known { era: None, handshake: None, session, caller, body, payload: None };
         let mut id = None;
         if is_message {
             let revision = known.session.as_ref().map(|session| session.revision());

@@ -302,7 +302,8 @@ impl Transparent {
         let id = response.headers.get(header::SESSION_ID).and_then(|id| id.to_str().ok());
         let is_new = known.session.is_none() || known.handshake.is_some();
         if let Some(id) = id.filter(|_| response.status == StatusCode::OK && is_new) {
-            let mut session = Session::new(id, Kind::Transparent, known.handshake.unwrap_or(Revision::ASSUMED));
+            let revision = known.handshake.unwrap_or(Revision::ASSUMED);
+            let mut session = Session::new(id, Kind::Transparent, revision, known.caller.as_ref());
             session.metadata.insert(BACKEND_URL.to_owned(), peer_origin(&self.target, &response.extensions));
             if known.handshake.is_some() {
                 session.metadata.insert(INIT_BODY.to_owned(), String::from_utf8_lossy(&known.body).into_owned());

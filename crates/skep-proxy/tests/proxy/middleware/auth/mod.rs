@@ -7,6 +7,7 @@ mod introspection;
 pub(crate) mod issuer;
 mod keys;
 mod provider;
+mod sessions;
 
 use skep_proxy::middleware::{Authentication, Oidc, OidcSettings, Step};
 

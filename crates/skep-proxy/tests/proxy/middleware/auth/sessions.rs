@@ -1,0 +1,125 @@
+//! A session belongs to whoever began it. To anybody else it is not there, even when they know its name.
+
+use jsonwebtoken::Algorithm;
+use serde_json::{Value, json};
+use skep_proxy::middleware::{Authentication, Chain, Middleware, Oidc, Step};
+use skep_proxy::{Forwarded, Proxy, SessionStore};
+
+use super::issuer::{Issuer, Key};
+use crate::bridge::server::{Setup, limits};
+use crate::http::{Request, Response, call, initialize};
+use crate::middleware::Guarded;
+use crate::transparent::server::with_sessions;
+
+/// An issuer, and what stands for its users.
+struct Users {
+    issuer: Issuer,
+    key: Key,
+}
+
+impl Users {
+    async fn new() -> Self {
+        let key = Key::new("k", Algorithm::ES256);
+        Self { issuer: Issuer::start(&[&key]).await, key }
+    }
+
+    fn steps(&self) -> Vec<Step> {
+        let oidc = Box::new(Oidc::new(&self.issuer.settings()).unwrap());
+        vec![Step::Authenticate(Authentication::Oidc(oidc)), Step::StripCredentials]
+    }
+
+    fn middleware(&self) -> Middleware {
+        Middleware::new(Chain::new(self.steps()))
+    }
+
+    /// A request as one of them sends it.
+    fn as_user(&self, user: &str, request: Request) -> Request {
+        let mut claims = self.issuer.claims();
+        claims["sub"] = json!(user);
+        request.header("Authorization", &format!("Bearer {}", self.key.sign(&claims)))
+    }
+}
+
+/// What can be done with the name of a session.
+fn uses(session: &str) -> [Request; 4] {
+    [
+        Request::post(&call(7, "x")).in_session(session),
+        Request::listen(session),
+        Request::listen(session).header("Last-Event-ID", "0-0"),
+        Request::new("DELETE", "/mcp").in_session(session),
+    ]
+}
+
+async fn told(mut answer: Response) -> (u16, Value) {
+    (answer.status, answer.json().await)
+}
+
+#[tokio::test]
+async fn what_a_server_calls_a_session_is_of_no_use_to_others() {
+    let users = Users::new().await;
+    let guarded = Guarded::new(users.steps(), with_sessions("s")).await;
+    let begun = guarded.send(users.as_user("ann", Request::post(&initialize("2025-11-25")))).await;
+    let session = begun.header("mcp-session-id").unwrap().to_owned();
+    guarded.server.seen();
+    for (stolen, unknown) in uses(&session).into_iter().zip(uses("nobody")) {
+        let stolen = told(guarded.send(users.as_user("bob", stolen)).await).await;
+        assert_eq!(stolen.0, 404);
+        assert_eq!(stolen, told(guarded.send(users.as_user("bob", unknown)).await).await);
+    }
+    assert!(guarded.server.seen().is_empty());
+    let mut answer = guarded.send(users.as_user("ann", Request::post(&call(1, "x")).in_session(&session))).await;
+    assert_eq!(answer.json().await["result"]["session"], session);
+}
+
+#[tokio::test]
+async fn a_session_of_the_bridge_is_of_no_use_to_others() {
+    let users = Users::new().await;
+    let middleware = users.middleware();
+    let proxy = |bridge| Proxy::streamable(bridge).with_middleware(middleware);
+    let mut setup = Setup::new(limits(), SessionStore::Memory, proxy).await;
+    let mut server = setup.server().await;
+    let offer = users.as_user("ann", Request::post(&initialize("2025-11-25")));
+    let (begun, _) = tokio::join!(setup.send(offer), server.agree());
+    let session = begun.header("mcp-session-id").unwrap().to_owned();
+    for (stolen, unknown) in uses(&session).into_iter().zip(uses("nobody")) {
+        let stolen = told(setup.send(users.as_user("bob", stolen)).await).await;
+        assert_eq!(stolen.0, 404);
+        assert_eq!(stolen, told(setup.send(users.as_user("bob", unknown)).await).await);
+    }
+    let batch = json!([call(1, "x")]);
+    let stolen = users.as_user("bob", Request::post(&batch).in_session(&session));
+    assert_eq!(setup.send(stolen).await.status, 404);
+    // What was not its own has not ended it, and its server has seen nothing of that.
+    let own = users.as_user("ann", Request::post(&call(1, "own")).in_session(&session));
+    let (answer, ()) = tokio::join!(setup.send(own), async {
+        let message = server.expect("tools/call").await;
+        assert_eq!(message["params"]["name"], "own");
+        server.answer(&message, &json!({})).await;
+    });
+    assert_eq!(answer.status, 200);
+    let end = users.as_user("ann", Request::new("DELETE", "/mcp").in_session(&session));
+    assert_eq!(setup.send(end).await.status, 204);
+}
+
+#[tokio::test]
+async fn the_address_for_messages_is_of_no_use_to_others() {
+    let users = Users::new().await;
+    let middleware = users.middleware();
+    let proxy = |bridge| Proxy::sse(bridge, Forwarded::default()).with_middleware(middleware);
+    let mut setup = Setup::new(limits(), SessionStore::Memory, proxy).await;
+    let mut server = setup.server().await;
+    let open = Request::new("GET", "/sse").header("Accept", "text/event-stream");
+    let mut stream = setup.send(users.as_user("ann", open)).await;
+    let event = stream.event().await.unwrap();
+    let path = &event[event.find("/messages").unwrap()..].trim_end();
+    let post = |user: &str, path: &str| {
+        let post = Request::new("POST", path).header("Content-Type", "application/json");
+        users.as_user(user, post.body(initialize("2024-11-05").to_string()))
+    };
+    let stolen = told(setup.send(post("bob", path)).await).await;
+    assert_eq!(stolen.0, 404);
+    assert_eq!(stolen, told(setup.send(post("bob", "/messages?session_id=nobody")).await).await);
+    let (accepted, _) = tokio::join!(setup.send(post("ann", path)), server.agree());
+    assert_eq!(accepted.status, 202);
+    assert!(stream.message().await.is_some());
+}
