@@ -30,6 +30,13 @@ pub(super) struct Known {
     pub(super) payload: Option<Payload>,
 }
 
+impl Known {
+    /// The session whose server the request goes to. What begins anew or stands alone goes to whichever is there.
+    pub(super) fn bound(&self) -> Option<&Arc<Session>> {
+        self.session.as_ref().filter(|_| self.handshake.is_none() && self.era != Some(Era::Modern))
+    }
+}
+
 impl Transparent {
     /// Looks at a request: whether it is a message, of which era, in which session.
     pub(super) async fn look(&self, parts: &Parts, sent: Sent) -> Result<Known, Answer> {

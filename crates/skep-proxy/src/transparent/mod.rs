@@ -10,6 +10,8 @@ mod look;
 mod monitor;
 mod recovery;
 mod target;
+#[cfg(test)]
+mod tests;
 pub(crate) mod upstream;
 
 use std::time::Duration;
@@ -255,9 +257,7 @@ impl Transparent {
             body: known.body.clone(),
             signer: parts.extensions.get().cloned(),
         };
-        if let Some(session) = &known.session
-            && known.era != Some(Era::Modern)
-        {
+        if let Some(session) = known.bound() {
             outgoing.aim(session);
         }
         Ok(outgoing)
@@ -270,13 +270,12 @@ impl Transparent {
         if known.era == Some(Era::Modern) {
             self.bridging.judge(first.as_ref().ok().map(Response::status));
         }
-        let session =
-            known.session.as_ref().filter(|_| known.era != Some(Era::Modern) && outgoing.method != Method::DELETE);
+        let session = known.bound().filter(|_| outgoing.method != Method::DELETE);
         let is_replaced = match &first {
             Ok(response) => response.status() == StatusCode::NOT_FOUND,
             Err(failed) => failed.is_unreached,
         };
-        let Some(session) = session.filter(|_| is_replaced && known.handshake.is_none()) else {
+        let Some(session) = session.filter(|_| is_replaced) else {
             return first.map_err(unreachable);
         };
         let Some(renewed) = self.recover(session, outgoing).await? else { return first.map_err(unreachable) };
