@@ -46,12 +46,11 @@ impl Transparent {
             Some(id) => self.sessions.find(id, caller).await?,
             None => None,
         };
-        let is_message = parts.method == Method::POST
-            && (self.target.dialect == Dialect::Streamable || intake::require_json(&parts.headers).is_ok());
         let (caller, body) = (caller.cloned(), sent.text.clone());
         let mut known = Known { era: None, handshake: None, session, caller, body, payload: None };
         let mut id = None;
-        if is_message {
+        // A server may read a message in a body whatever that calls itself.
+        if parts.method == Method::POST {
             let revision = known.session.as_ref().map(|session| session.revision());
             let payload = sent.payload().map_err(|error| answer::unreadable(&error))?;
             match &payload {

@@ -103,7 +103,10 @@ async fn what_is_no_message_is_told_and_reaches_no_server() {
     for (body, expected) in cases {
         for address in proxies.addresses() {
             let shown = String::from_utf8_lossy(&body[..body.len().min(100)]).into_owned();
-            let mut response = Request::post(&Value::Null).body(body.clone()).send(address).await;
+            // The bridge refuses whatever does not call itself JSON before it looks at it; the others look.
+            let kind = if address == proxies.events.address { "text/plain" } else { "application/json" };
+            let post = Request::post(&Value::Null).instead("Content-Type", kind).body(body.clone());
+            let mut response = post.send(address).await;
             let status = response.status;
             let answer = response.text().await;
             assert!(!answer.contains("\"id\":null") && answer.len() < 1000, "{shown}: {answer}");

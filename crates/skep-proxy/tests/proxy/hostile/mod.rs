@@ -15,6 +15,7 @@ struct Proxies {
     bridge: Setup,
     process: Process,
     transparent: Before,
+    events: Before,
     server: Server,
 }
 
@@ -24,11 +25,17 @@ impl Proxies {
         let (process, _) = bridge.begin().await;
         let server = Server::start(with_sessions("a")).await;
         let transparent = Before::local(Dialect::Streamable, &server.address).await;
+        let events = Before::local(Dialect::Sse, &server.address).await;
         server.seen();
-        Self { bridge, process, transparent, server }
+        Self { bridge, process, transparent, events, server }
     }
 
-    fn addresses(&self) -> [&str; 2] {
+    fn addresses(&self) -> [&str; 3] {
+        [&self.bridge.address, &self.transparent.address, &self.events.address]
+    }
+
+    /// Those whose clients say in a header which revision they speak.
+    fn with_revisions(&self) -> [&str; 2] {
         [&self.bridge.address, &self.transparent.address]
     }
 
@@ -40,9 +47,11 @@ impl Proxies {
             self.process.answer(&message, &serde_json::json!({})).await;
         });
         assert_eq!(answer.status, 200);
-        self.transparent.send(Request::post(&call(1, "next"))).await;
+        for proxy in [&self.transparent, &self.events] {
+            proxy.send(Request::post(&call(1, "next"))).await;
+        }
         let seen = self.server.seen();
         let bodies: Vec<_> = seen.iter().map(|seen| String::from_utf8_lossy(&seen.body)).collect();
-        assert_eq!(bodies, [call(1, "next").to_string()]);
+        assert_eq!(bodies, [call(1, "next").to_string(), call(1, "next").to_string()]);
     }
 }

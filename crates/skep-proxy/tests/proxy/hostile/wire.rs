@@ -129,7 +129,7 @@ async fn what_is_no_request_is_refused_and_reaches_no_server() {
     let proxies = Proxies::start().await;
     let mut wrong = Vec::new();
     for (bytes, expected) in requests() {
-        for address in proxies.addresses() {
+        for address in proxies.with_revisions() {
             let found = say(address, &bytes).await;
             if found != expected {
                 let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(200)]).into_owned();
