@@ -298,6 +298,10 @@ impl Transparent {
             self.sessions.delete(&session.id).await?;
             return Ok(());
         }
+        if known.era == Some(Era::Modern) {
+            // What stands alone begins no session, whatever its server says.
+            return Ok(());
+        }
         let id = response.headers.get(header::SESSION_ID).and_then(|id| id.to_str().ok());
         let is_new = known.session.is_none() || known.handshake.is_some();
         if let Some(id) = id.filter(|_| response.status == StatusCode::OK && is_new) {
@@ -319,8 +323,10 @@ fn hand_back(mut parts: http::response::Parts, body: Body, known: &Known, rewrit
     headers::strip(&mut parts.headers);
     parts.extensions.clear();
     parts.version = http::Version::HTTP_11;
-    let own = known.session.as_ref().filter(|_| known.handshake.is_none());
-    if let Some(id) = own.and_then(|session| HeaderValue::from_str(&session.id).ok())
+    if known.era == Some(Era::Modern) {
+        parts.headers.remove(header::SESSION_ID);
+    }
+    if let Some(id) = known.bound().and_then(|session| HeaderValue::from_str(&session.id).ok())
         && parts.headers.contains_key(header::SESSION_ID)
     {
         // The client keeps the id that it knows, whatever a server in its server's place calls it.

@@ -3,8 +3,8 @@
 use serde_json::json;
 use skep_proxy::transparent::Dialect;
 
-use super::server::{Before, Server, with_sessions};
-use crate::http::{Request, call, initialize};
+use super::server::{Before, Server, reply, with_sessions};
+use crate::http::{Request, call, initialize, modern};
 
 #[tokio::test]
 async fn a_session_is_known_from_its_handshake_to_its_end() {
@@ -75,4 +75,26 @@ async fn trap_30_words_of_the_other_era_open_no_door() {
     assert_eq!(before.send(forged("a-0")).await.status, 200);
     assert_eq!(before.send(delete).await.status, 204);
     assert_eq!(before.send(forged("a-0")).await.status, 404);
+}
+
+#[tokio::test]
+async fn what_stands_alone_begins_no_session_whatever_its_server_says() {
+    let server = Server::start(|seen| {
+        if seen.method != "POST" {
+            return reply(204, &[], "");
+        }
+        let message = seen.json();
+        let result = json!({"supportedVersions": ["2026-07-28"], "capabilities": {}});
+        let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string();
+        reply(200, &[("content-type", "application/json"), ("mcp-session-id", "odd")], answer)
+    })
+    .await;
+    let before = Before::local(Dialect::Streamable, &server.address).await;
+    for name in ["none", "odd"] {
+        let answer = before.send(modern(1, "tools/list", json!({})).in_session(name)).await;
+        assert_eq!((answer.status, answer.header("mcp-session-id")), (200, None));
+    }
+    server.seen();
+    assert_eq!(before.send(Request::post(&call(2, "x")).in_session("odd")).await.status, 404);
+    assert_eq!(server.seen().len(), 0);
 }
