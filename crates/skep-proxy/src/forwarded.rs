@@ -1,6 +1,7 @@
 //! How the proxy is reached when something stands before it: what that says about itself, if it may.
 
-use http::HeaderMap;
+use http::header::HOST;
+use http::{HeaderMap, Uri};
 
 /// Whom to believe about the address that clients know.
 #[derive(Debug, Clone, Default)]
@@ -9,6 +10,11 @@ pub struct Forwarded {
     pub is_trusted: bool,
     /// What the paths that clients know begin with; it wins over what a header says.
     pub prefix: String,
+}
+
+/// The host that a request is for. Connections of HTTP/2 say it in the address.
+pub(crate) fn host<'a>(headers: &'a HeaderMap, uri: &'a Uri) -> Option<&'a str> {
+    headers.get(HOST).and_then(|host| host.to_str().ok()).or_else(|| Some(uri.authority()?.as_str()))
 }
 
 /// The address that clients know.

@@ -120,11 +120,7 @@ impl Sessions {
     }
 
     /// The session with that id, for whoever began it; nobody else can tell it from one that is not there.
-    pub(crate) async fn find(
-        &self,
-        id: &str,
-        caller: Option<&Arc<str>>,
-    ) -> Result<Option<Arc<Session>>, Unavailable> {
+    pub(crate) async fn find(&self, id: &str, caller: Option<&Arc<str>>) -> Result<Option<Arc<Session>>, Unavailable> {
         let session = self.get(id).await?;
         if session.as_ref().is_some_and(|session| !session.is_of(caller)) {
             tracing::warn!(caller = caller.map(AsRef::as_ref), "a session was named by somebody who did not begin it");

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::HOST;
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, StatusCode};
 use skep_mcp::sse::Frame;
@@ -15,7 +14,7 @@ use super::clients::Client;
 use super::handshake;
 use super::other_era::Place;
 use crate::answer::{self, Answer};
-use crate::forwarded::Forwarded;
+use crate::forwarded::{self, Forwarded};
 use crate::middleware::identity;
 use crate::sessions::{self, Unavailable};
 use crate::upload::Upload;
@@ -55,9 +54,8 @@ impl Sse {
 
     /// The address for the messages of a session, as the client can reach it.
     fn address(&self, scheme: &str, headers: &HeaderMap, uri: &http::Uri, id: &str) -> String {
-        let host = headers.get(HOST).and_then(|host| host.to_str().ok()).or_else(|| Some(uri.authority()?.as_str()));
         let path = format!("{MESSAGES}?session_id={id}");
-        let reached = self.forwarded.reached(headers, scheme, host);
+        let reached = self.forwarded.reached(headers, scheme, forwarded::host(headers, uri));
         // A stream is often mapped with its own name, which the messages do not have.
         let prefix = reached.prefix.strip_suffix(STREAM).unwrap_or(&reached.prefix);
         match reached.host {

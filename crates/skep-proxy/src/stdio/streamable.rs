@@ -186,11 +186,7 @@ impl Streamable {
         Ok(reply.give(&stream, ticket, Ticket::keep).await)
     }
 
-    async fn take_batch(
-        &self,
-        parts: &Parts,
-        messages: Vec<Result<Message, ReadError>>,
-    ) -> Result<Answer, Answer> {
+    async fn take_batch(&self, parts: &Parts, messages: Vec<Result<Message, ReadError>>) -> Result<Answer, Answer> {
         let invalid = |reason: &'static str| answer::bad(&Fault::new(INVALID_REQUEST, reason), None);
         let headers = &parts.headers;
         let own = self.of_session(headers)?;

@@ -119,7 +119,8 @@ impl Transparent {
         let bad = || answer::text(StatusCode::BAD_REQUEST, "the address cannot be passed on");
         let path = self.target.path_and_query(&Method::POST, &parts.uri).ok_or_else(bad)?;
         let uri = join(&self.target.origin(), &path).ok_or_else(bad)?;
-        let headers = super::headers::outgoing(parts.headers.clone(), &self.target, peer, Some(Era::Modern));
+        let headers =
+            super::headers::outgoing(parts.headers.clone(), &parts.uri, &self.target, peer, Some(Era::Modern));
         let mirrors = Arc::clone(&self.bridging.mirrors);
         let line = HttpLine::modern(self.upstream.clone(), uri, headers, self.limits.line_bytes, mirrors);
         Ok(line.of(identity::proven(&parts.extensions).cloned(), parts.extensions.get().cloned()))

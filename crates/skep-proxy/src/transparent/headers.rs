@@ -1,11 +1,12 @@
 //! The headers of a request on its way to the server, and of an answer on its way back.
 
 use http::header::{CONNECTION, CONTENT_LENGTH, FORWARDED, HOST, TE, TRAILER, TRANSFER_ENCODING, UPGRADE};
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use skep_mcp::era::Era;
 use skep_mcp::header;
 
 use super::target::Target;
+use crate::forwarded;
 use crate::listener::Peer;
 
 /// What is said between two neighbours only.
@@ -38,9 +39,9 @@ pub(crate) fn strip(headers: &mut HeaderMap) {
     }
 }
 
-/// The headers that the server gets. What the client says about where it came from is not believed.
-pub(super) fn outgoing(mut headers: HeaderMap, target: &Target, peer: Peer, era: Option<Era>) -> HeaderMap {
-    let host = headers.get(HOST).cloned();
+/// The headers that the server gets for a request to `uri`. What the client says about where it came from is not believed.
+pub(super) fn outgoing(mut headers: HeaderMap, uri: &Uri, target: &Target, peer: Peer, era: Option<Era>) -> HeaderMap {
+    let host = forwarded::host(&headers, uri).and_then(|host| HeaderValue::from_str(host).ok());
     strip(&mut headers);
     for name in [CONTENT_LENGTH, FORWARDED, FORWARDED_FOR, FORWARDED_HOST, FORWARDED_PROTO] {
         headers.remove(name);
@@ -84,7 +85,19 @@ mod tests {
     fn sent(target: &Target, headers: &[(&'static str, &'static str)]) -> HeaderMap {
         let headers = headers.iter().map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value)));
         let peer = Peer { address: ([10, 0, 0, 7], 5).into(), scheme: "http" };
-        outgoing(headers.collect(), target, peer, Some(Era::Legacy))
+        outgoing(headers.collect(), &Uri::from_static("/mcp"), target, peer, Some(Era::Legacy))
+    }
+
+    #[test]
+    fn the_host_of_a_client_is_told_whatever_version_of_http_it_speaks() {
+        let target = Target::local(Dialect::Streamable, "http://mcp-a:8080").unwrap();
+        let peer = Peer { address: ([10, 0, 0, 7], 5).into(), scheme: "https" };
+        let uri = Uri::from_static("https://proxy.example:8443/mcp");
+        let sent = outgoing(HeaderMap::new(), &uri, &target, peer, None);
+        assert_eq!(
+            (&sent["host"], &sent["x-forwarded-host"]),
+            (&"mcp-a:8080".parse().unwrap(), &"proxy.example:8443".parse().unwrap())
+        );
     }
 
     #[test]

@@ -246,7 +246,7 @@ impl Transparent {
     fn outgoing(&self, peer: Peer, parts: Parts, known: &Known) -> Result<Outgoing, Answer> {
         let bad = || answer::text(StatusCode::BAD_REQUEST, "the address cannot be passed on");
         let path = self.target.path_and_query(&parts.method, &parts.uri).ok_or_else(bad)?;
-        let mut headers = headers::outgoing(parts.headers, &self.target, peer, known.era);
+        let mut headers = headers::outgoing(parts.headers, &parts.uri, &self.target, peer, known.era);
         if known.handshake.is_some() {
             headers.remove(header::SESSION_ID);
         }
