@@ -4,7 +4,7 @@ use bytes::Bytes;
 use futures::StreamExt as _;
 use http::Uri;
 use http_body_util::BodyExt as _;
-use skep_mcp::sse::{Event, Frame, Piece, Splitter};
+use skep_mcp::sse::{Event, Piece, Splitter};
 
 use crate::body::{Body, BodyError};
 use crate::forwarded::Reached;
@@ -56,9 +56,7 @@ impl Rewrite {
         }
         let address = read.data.as_deref().and_then(|data| std::str::from_utf8(data).ok());
         match address.and_then(|address| self.apply(address)) {
-            Some(address) => {
-                Frame { name: Some("endpoint"), data: address.as_bytes(), ..Default::default() }.encode().into()
-            }
+            Some(address) => with_data(&event, &address),
             None => event,
         }
     }
@@ -93,6 +91,25 @@ impl Rewrite {
         });
         Body::stream(chunks.filter(|chunk| std::future::ready(!matches!(chunk, Ok(chunk) if chunk.is_empty()))))
     }
+}
+
+/// An event with other data in its one line of data, and all other lines as they are.
+fn with_data(event: &[u8], data: &str) -> Bytes {
+    let mut changed = Vec::with_capacity(event.len() + data.len());
+    let is_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
+    for line in event.split_inclusive(is_end) {
+        // The mark that a text may begin with is no part of its first line.
+        let field = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+        if let Some(value) = field.strip_prefix(b"data:") {
+            changed.extend_from_slice(&line[..line.len() - value.len()]);
+            changed.push(b' ');
+            changed.extend_from_slice(data.as_bytes());
+            changed.extend(value.last().copied().filter(is_end));
+        } else {
+            changed.extend_from_slice(line);
+        }
+    }
+    changed.into()
 }
 
 #[cfg(test)]
@@ -130,7 +147,16 @@ mod tests {
     fn only_the_announcement_is_changed() {
         let rewrite = rewrite(None, None, "/p").unwrap();
         let changed = |text: &'static str| rewrite.event(Bytes::from_static(text.as_bytes()));
-        assert_eq!(changed("event: endpoint\r\ndata: /m\r\n\r"), "event: endpoint\ndata: /p/m\n\n");
+        for (sent, expected) in [
+            ("event: endpoint\r\ndata: /m\r\n\r", "event: endpoint\r\ndata: /p/m\r\n\r"),
+            (
+                ": first\nid: 7\nretry: 500\ndata:/m\nevent:endpoint\nx\n\n",
+                ": first\nid: 7\nretry: 500\ndata: /p/m\nevent:endpoint\nx\n\n",
+            ),
+            ("\u{feff}data: /m\revent: endpoint\r\r", "\u{feff}data: /p/m\revent: endpoint\r\r"),
+        ] {
+            assert_eq!(changed(sent), expected);
+        }
         for other in
             ["event: message\ndata: /m\n\n", "data: http://b/\n\n", ": endpoint\n\n", "event: endpoint\ndata: a b\n\n"]
         {
