@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -18,6 +19,9 @@ use crate::answer::{self, Answer};
 /// the request off.
 pub(crate) type Replies = BoxStream<'static, Message>;
 
+/// How long a server may take to say what it speaks.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// A way on which messages are exchanged.
 pub(crate) trait Line: Send + Sync + 'static {
     /// Sends a request. Ids and progress tokens on the way are the line's own affair: what comes back carries those of
@@ -29,6 +33,17 @@ pub(crate) trait Line: Send + Sync + 'static {
 
     /// What the server says that belongs to no request, if it says such things here.
     fn overhear(&self) -> BoxFuture<'_, Option<Replies>>;
+
+    /// How long the server may take to say what it speaks.
+    fn patience(&self) -> Duration {
+        PATIENCE
+    }
+
+    /// Whether a server that has not said what it speaks takes a handshake. On a line where anything may come between the
+    /// two, silence says nothing about the server, and nothing is tried.
+    fn takes_handshake(&self) -> BoxFuture<'_, bool> {
+        Box::pin(std::future::ready(false))
+    }
 }
 
 /// Why nothing is said for a request.

@@ -11,8 +11,6 @@ use skep_mcp::{Kind, Message, MetaKey, Revision, method, translate};
 use super::line::{self, Line, Lost};
 use crate::answer::{self, Answer};
 
-/// How long a server may take to say what it speaks.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// A server that looks like another one than before is asked again, but not more often than this.
 const AGAIN: Duration = Duration::from_secs(10);
 /// After so long a server of sessions may have become one of the other era.
@@ -35,6 +33,8 @@ pub(crate) struct Eras {
     refuses_handshakes: Mutex<Option<Instant>>,
     /// Held while the server is asked, so that it is asked once.
     asking: tokio::sync::Mutex<()>,
+    /// When the server was last asked in vain. Those who have waited for that need not ask again.
+    unanswered: Mutex<Option<Instant>>,
 }
 
 /// Why it is not known what a server speaks.
@@ -62,11 +62,19 @@ impl Eras {
         if let Some(known) = self.known() {
             return Ok(known);
         }
+        let begun = Instant::now();
         let _asking = self.asking.lock().await;
         if let Some(known) = self.known() {
             return Ok(known);
         }
-        let verdict = ask(line).await?;
+        if self.unanswered.lock().is_some_and(|since| since > begun) {
+            return Err(Unknown::Lost(Lost::TimedOut));
+        }
+        let verdict = ask(line).await.inspect_err(|unknown| {
+            if matches!(unknown, Unknown::Lost(Lost::TimedOut)) {
+                *self.unanswered.lock() = Some(Instant::now());
+            }
+        })?;
         tracing::info!(?verdict, "found out which era the MCP server is of");
         *self.known.lock() = Some((verdict, Instant::now()));
         Ok(verdict)
@@ -127,7 +135,7 @@ pub(crate) async fn discover(line: &dyn Line) -> Result<Message, Lost> {
         }
         Err(Lost::Unreached)
     };
-    tokio::time::timeout(PATIENCE, answered).await.unwrap_or(Err(Lost::TimedOut))
+    tokio::time::timeout(line.patience(), answered).await.unwrap_or(Err(Lost::TimedOut))
 }
 
 async fn ask(line: &dyn Line) -> Result<Verdict, Unknown> {
@@ -137,6 +145,8 @@ async fn ask(line: &dyn Line) -> Result<Verdict, Unknown> {
         Err(Lost::Refused(answer)) if matches!(answer.status().as_u16(), 400 | 404 | 405 | 406 | 415) => {
             Ok(Verdict::Legacy)
         }
+        // One that says nothing to what it does not know.
+        Err(Lost::TimedOut) if line.takes_handshake().await => Ok(Verdict::Legacy),
         Err(lost) => Err(Unknown::Lost(lost)),
     }
 }

@@ -12,11 +12,11 @@ use super::handshake::Refusal;
 use super::process_line::{ProcessLine, SharedProcess};
 use crate::answer::Answer;
 use crate::eras::legacy_client::{self, LegacyClient};
-use crate::eras::line::{self, Line, Lost};
+use crate::eras::line::{self, Line};
 use crate::eras::modern_client::ModernClient;
 use crate::eras::parking::Parking;
 use crate::eras::pool::Principal;
-use crate::eras::verdict::{self, Unknown, Verdict};
+use crate::eras::verdict::{self, Verdict};
 use crate::intake::Accepts;
 use crate::sessions::Unavailable;
 
@@ -47,11 +47,7 @@ impl Bridge {
         if request.kind() != Kind::Request {
             return Ok(None);
         }
-        let verdict = match self.eras().verdict(&ProcessLine::new(self)).await {
-            // One that says nothing to what it does not know; a handshake will tell.
-            Err(Unknown::Lost(Lost::TimedOut)) => Ok(Verdict::Legacy),
-            verdict => verdict,
-        };
+        let verdict = self.eras().verdict(&ProcessLine::new(self)).await;
         if verdict.map_err(|unknown| unknown.answer(request.owned_id().as_ref()))? == Verdict::Modern {
             return Ok(None);
         }

@@ -1,6 +1,7 @@
 //! The process as a server that is talked to in the words of its era, whatever the client's era is.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::StreamExt as _;
@@ -13,6 +14,9 @@ use super::clients::Client;
 use super::events::EventStream;
 use super::handshake::Refusal;
 use crate::eras::line::{Hosts, Line, Lost, NoSession, Replies, Seat, Sharing};
+
+/// How long the process may take to say what it speaks. There is nothing between us that could be slow.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The way to the process for one client.
 #[derive(Debug)]
@@ -56,6 +60,14 @@ impl Line for ProcessLine {
             self.listener.set(client).ok()?;
             Some(messages)
         })
+    }
+
+    fn patience(&self) -> Duration {
+        PATIENCE
+    }
+
+    fn takes_handshake(&self) -> BoxFuture<'_, bool> {
+        Box::pin(async { self.bridge.handshake().agree(self.bridge.calls(), None).await.is_ok() })
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::server::Setup;
-use crate::http::{Request, call, initialize};
+use crate::http::{Request, call, initialize, modern};
 
 #[tokio::test]
 async fn trap_29_what_says_that_it_has_a_session_is_believed() {
@@ -58,4 +58,31 @@ async fn trap_40_events_have_a_name_because_clients_ignore_those_without() {
         };
         assert!(event.contains("event: message\n"), "{event}");
     }
+}
+
+#[tokio::test]
+async fn a_server_that_ignores_what_it_does_not_know_is_asked_once_and_its_clients_do_not_queue() {
+    let mut setup = Setup::streamable().await;
+    let mut server = setup.server().await;
+    let list = |id: u64| setup.send(modern(id, "tools/list", json!({})).plain());
+    let both = async { futures::future::join_all([list(1), list(2)]).await };
+    let (answers, ()) = tokio::join!(both, async {
+        server.expect("server/discover").await;
+        // The question is called off before the handshake is made.
+        server.expect("notifications/cancelled").await;
+        server.agree().await;
+        for _ in 0..2 {
+            let asked = server.expect("tools/list").await;
+            server.answer(&asked, &json!({"tools": []})).await;
+        }
+    });
+    for answer in answers {
+        assert_eq!(answer.status, 200);
+    }
+    // It is known from now on.
+    let (answer, ()) = tokio::join!(list(3), async {
+        let asked = server.expect("tools/list").await;
+        server.answer(&asked, &json!({"tools": []})).await;
+    });
+    assert_eq!(answer.status, 200);
 }
