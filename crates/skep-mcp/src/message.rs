@@ -29,6 +29,8 @@ pub enum Param {
     Uri,
     /// The task.
     TaskId,
+    /// That a call is to be made a task.
+    Task,
     /// What a tool is called with.
     Arguments,
     /// The request that is called off.
@@ -42,10 +44,11 @@ pub enum Param {
 }
 
 impl Param {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Name,
         Self::Uri,
         Self::TaskId,
+        Self::Task,
         Self::Arguments,
         Self::RequestId,
         Self::ProgressToken,
@@ -59,6 +62,7 @@ impl Param {
             Self::Name => "name",
             Self::Uri => "uri",
             Self::TaskId => "taskId",
+            Self::Task => "task",
             Self::Arguments => "arguments",
             Self::RequestId => "requestId",
             Self::ProgressToken => "progressToken",

@@ -15,6 +15,8 @@ pub const RESOURCES_READ: &str = "resources/read";
 pub const SUBSCRIBE: &str = "resources/subscribe";
 pub const UNSUBSCRIBE: &str = "resources/unsubscribe";
 pub const SET_LOG_LEVEL: &str = "logging/setLevel";
+/// What the methods about tasks begin with.
+pub const TASKS: &str = "tasks/";
 pub const LISTEN: &str = "subscriptions/listen";
 
 pub const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";

@@ -54,7 +54,7 @@ impl ModernClient {
             method::DISCOVER => self.discover(&request).await,
             method::LISTEN => listen::serve(&self, accepts, &request).await,
             // These are about tasks of the other era, which are not the same.
-            name if name.starts_with("tasks/") => Err(unknown_method(&request)),
+            name if name.starts_with(method::TASKS) => Err(unknown_method(&request)),
             _ => self.call(accepts, request).await,
         };
         answered.unwrap_or_else(|refusal| refusal)

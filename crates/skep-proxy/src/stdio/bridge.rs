@@ -86,7 +86,7 @@ impl Bridge {
             audience,
             pool: None,
             over: CancellationToken::new(),
-            calls: Calls::new(sender, limits.request),
+            calls: Calls::new(sender, limits.request, audience),
             clients: Clients::default(),
             sessions: Sessions::new(store, &limits),
             subscriptions: Subscriptions::default(),

@@ -9,15 +9,17 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use skep_mcp::fault::{Fault, TRANSPORT_ERROR};
 use skep_mcp::json::{self, Span};
-use skep_mcp::{Id, Message, MetaKey, method, translate};
+use skep_mcp::{Id, Message, MetaKey, Param, method, translate};
 use tokio::sync::mpsc;
 
+use super::audience::Audience;
 use super::events::{End, EventStream};
 use super::mirrors::Mirrors;
 
 /// All requests that are under way.
 #[derive(Debug)]
 pub(super) struct Calls {
+    audience: Audience,
     waiting: Mutex<HashMap<u64, Call>>,
     next: AtomicU64,
     outgoing: mpsc::Sender<Bytes>,
@@ -80,13 +82,13 @@ impl Drop for Ticket {
 const UNUSED_BITS: u32 = 14;
 
 impl Calls {
-    pub(super) fn new(outgoing: mpsc::Sender<Bytes>, patience: Duration) -> Arc<Self> {
+    pub(super) fn new(outgoing: mpsc::Sender<Bytes>, patience: Duration, audience: Audience) -> Arc<Self> {
         let mirrors = Arc::default();
         // While a proxy takes the place of another both are attached to one server, and hear each other's answers. They
         // must not take them for their own.
         let (first, _) = uuid::Uuid::new_v4().as_u64_pair();
         let next = AtomicU64::new(first >> UNUSED_BITS);
-        Arc::new(Self { waiting: Mutex::default(), next, outgoing, patience, mirrors })
+        Arc::new(Self { audience, waiting: Mutex::default(), next, outgoing, patience, mirrors })
     }
 
     /// Sends a request. What comes back for it goes to the stream, which is over with the answer if `ends_stream`.
@@ -111,11 +113,20 @@ impl Calls {
         };
         // It waits before it is sent, because the answer may be faster than we are.
         self.waiting.lock().insert(number, call);
-        if self.send(message.renumbered(number)).is_err() {
+        if self.send(self.passed(message, number)).is_err() {
             self.waiting.lock().remove(&number);
             return Err(Full);
         }
         Ok(Ticket { calls: Arc::clone(self), number, is_kept: false })
+    }
+
+    /// A request as the server gets it. What it does for clients that share it, it does within a call: whoever has its
+    /// tasks has those of all.
+    fn passed(&self, message: &Message, number: u64) -> Bytes {
+        let is_task = self.audience == Audience::Everybody && message.param(Param::Task).is_some();
+        let call = is_task.then(|| json::remove(message.as_str(), &["params", Param::Task.name()]).ok().flatten());
+        let call = call.flatten().and_then(|text| Message::read(text.into()).ok());
+        call.as_ref().unwrap_or(message).renumbered(number)
     }
 
     /// The tools whose calls repeat arguments in headers.
@@ -277,7 +288,7 @@ mod tests {
 
     fn calls(room: usize) -> (Arc<Calls>, mpsc::Receiver<Bytes>) {
         let (sender, receiver) = mpsc::channel(room);
-        (Calls::new(sender, Duration::ZERO), receiver)
+        (Calls::new(sender, Duration::ZERO, Audience::Everybody), receiver)
     }
 
     fn message(text: &str) -> Message {

@@ -1,5 +1,6 @@
 //! The one handshake with the server, which all its clients share.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -65,7 +66,7 @@ impl Handshake {
                     request.unwrap_or_else(|| offer.and_then(|offer| passed(offer, self.audience)).unwrap_or_else(own));
                 state.request = Some(request.clone());
                 // In a task of its own, so that it goes on when the client that began it is gone.
-                let task = tokio::spawn(ask(Arc::clone(calls), request));
+                let task = tokio::spawn(ask(Arc::clone(calls), request, self.audience));
                 let attempt = task.map(|joined| joined.unwrap_or_else(|_| Err(Refusal::Silence.into())));
                 let attempt = attempt.boxed().shared();
                 state.attempt = Some(attempt.clone());
@@ -97,7 +98,7 @@ impl Handshake {
     }
 }
 
-async fn ask(calls: Arc<Calls>, request: Message) -> Result<Agreed, Failure> {
+async fn ask(calls: Arc<Calls>, request: Message, audience: Audience) -> Result<Agreed, Failure> {
     let stream = EventStream::new(0, false);
     let ticket = calls.begin(&request, None, &stream, true).map_err(|Full| Refusal::Full)?;
     // A handshake is never called off.
@@ -112,7 +113,20 @@ async fn ask(calls: Arc<Calls>, request: Message) -> Result<Agreed, Failure> {
     };
     let initialized = format!(r#"{{"jsonrpc":"2.0","method":"{}"}}"#, method::INITIALIZED);
     calls.send(initialized.into()).map_err(|Full| Refusal::Full)?;
-    Ok(result.into())
+    Ok(promised(result, audience).into())
+}
+
+/// What a server promises its clients. Nobody knows whose the tasks of a server are that clients share.
+fn promised(result: &str, audience: Audience) -> Cow<'_, str> {
+    match audience {
+        Audience::Everybody => without(result, &["capabilities", "tasks"]),
+        Audience::OneSession => result.into(),
+    }
+}
+
+/// JSON without a member, if it has it.
+fn without<'a>(text: &'a str, path: &[&str]) -> Cow<'a, str> {
+    json::remove(text, path).ok().flatten().map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
 /// A client's handshake as the server gets it. A server that clients share is asked for the newest revision, so that it
@@ -129,9 +143,7 @@ fn passed(offer: &Message, audience: Audience) -> Option<Message> {
     }
     let unshared = if audience == Audience::Everybody { &UNSHARED_CAPABILITIES[..] } else { &[] };
     for capability in unshared {
-        if let Ok(Some(without)) = json::remove(&text, &["params", "capabilities", capability]) {
-            text = without;
-        }
+        text = without(&text, &["params", "capabilities", capability]).into_owned();
     }
     Message::read(text.into()).ok()
 }
@@ -190,6 +202,14 @@ mod tests {
             assert_eq!(passed(&offer(asked), Audience::Everybody).unwrap().as_str(), expected, "{asked}");
         }
         assert_eq!(own().method(), "initialize");
+    }
+
+    #[test]
+    fn a_shared_server_promises_nothing_that_cannot_be_shared() {
+        let result = r#"{"capabilities":{"tools":{},"tasks":{"list":{}}},"x":1}"#;
+        assert_eq!(promised(result, Audience::Everybody), r#"{"capabilities":{"tools":{}},"x":1}"#);
+        assert_eq!(promised(result, Audience::OneSession), result);
+        assert_eq!(promised("{}", Audience::Everybody), "{}");
     }
 
     #[test]

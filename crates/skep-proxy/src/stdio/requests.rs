@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::StatusCode;
 use serde_json::json;
-use skep_mcp::fault::{Fault, INTERNAL_ERROR};
+use skep_mcp::fault::{Fault, INTERNAL_ERROR, METHOD_NOT_FOUND};
 use skep_mcp::{Message, Param, method};
 
 use super::audience::Audience;
@@ -55,11 +55,15 @@ impl Bridge {
         }
     }
 
-    /// The answer to a request that the server need not see, or must see in another way because clients share it.
+    /// The answer to a request that the server need not or must not see, or must see in another way because clients share it.
     pub(super) async fn answer_locally(&self, client: Option<&Client>, message: &Message) -> Option<Bytes> {
         let done = || Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, message.id().unwrap_or("0")));
         if message.method() == method::PING {
             return Some(done());
+        }
+        if self.audience() == Audience::Everybody && message.method().starts_with(method::TASKS) {
+            let told = format!("Method not found: {}; clients share the MCP server", message.method());
+            return Some(Fault::new(METHOD_NOT_FOUND, told).answer(message.owned_id().as_ref()).into());
         }
         let client = client?;
         let uri = message.param_text(Param::Uri).filter(|uri| !uri.is_empty());

@@ -111,7 +111,7 @@ fn begin(bridge: Arc<Bridge>, client: Arc<Client>, message: Message) -> Result<(
     let needs_us = matches!(
         message.method(),
         method::INITIALIZE | method::PING | method::SUBSCRIBE | method::UNSUBSCRIBE | method::SET_LOG_LEVEL
-    );
+    ) || message.method().starts_with(method::TASKS);
     if !needs_us && bridge.handshake().is_agreed() {
         let ticket = bridge.calls().begin(&message, Some(&client.id), client.background(), false);
         return ticket.map(super::calls::Ticket::keep).map_err(|_| failed());

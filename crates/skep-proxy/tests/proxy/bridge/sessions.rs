@@ -173,3 +173,33 @@ async fn sessions_that_never_say_goodbye_make_room_for_others() {
     assert_eq!(stream.message().await, None, "the streams of a session end with it");
     assert_eq!(setup.send(Request::listen(&first)).await.status, 404);
 }
+
+#[tokio::test]
+async fn tasks_of_a_server_that_clients_share_are_for_nobody() {
+    let mut setup = Setup::streamable().await;
+    let mut server = setup.server().await;
+    let (mut begun, ()) = tokio::join!(setup.send(Request::post(&initialize("2025-11-25")).plain()), async {
+        let asked = server.expect("initialize").await;
+        let capabilities =
+            json!({"tools": {}, "tasks": {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}});
+        server.answer(&asked, &json!({"protocolVersion": "2025-11-25", "capabilities": capabilities})).await;
+        server.expect("notifications/initialized").await;
+    });
+    assert_eq!(begun.json().await["result"]["capabilities"], json!({"tools": {}}));
+    let session = begun.header("mcp-session-id").unwrap().to_owned();
+    for name in ["tasks/list", "tasks/get", "tasks/result", "tasks/cancel"] {
+        for within in [true, false] {
+            let post = Request::post(&request(1, name, &json!({"taskId": "t"}))).plain();
+            let post = if within { post.in_session(&session) } else { post };
+            assert_eq!(setup.send(post).await.json().await["error"]["code"], -32601, "{name}");
+        }
+    }
+    let mut long = call(2, "long");
+    long["params"]["task"] = json!({"ttl": 60000});
+    let (answer, ()) = tokio::join!(setup.send(Request::post(&long).in_session(&session)), async {
+        let asked = server.expect("tools/call").await;
+        assert_eq!(asked["params"], call(2, "long")["params"]);
+        server.answer(&asked, &json!({})).await;
+    });
+    assert_eq!(answer.status, 200);
+}

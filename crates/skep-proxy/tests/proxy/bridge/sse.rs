@@ -92,3 +92,11 @@ async fn the_address_for_messages_is_one_that_the_client_can_reach() {
     let prefixed = Forwarded { is_trusted: false, prefix: "own/".to_owned() };
     assert_eq!(address(prefixed).await, "http://own/own");
 }
+
+#[tokio::test]
+async fn tasks_of_a_server_that_clients_share_are_not_told() {
+    let mut setup = Setup::sse(Forwarded::default()).await;
+    let (_server, mut stream, path) = begin(&mut setup).await;
+    assert_eq!(post(&setup, &path, &request(3, "tasks/list", &json!({}))).await.status, 202);
+    assert_eq!(stream.message().await.unwrap()["error"]["code"], -32601);
+}
