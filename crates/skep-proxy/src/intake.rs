@@ -64,12 +64,14 @@ pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), Answer> {
 pub(crate) struct Accepts {
     pub(crate) json: bool,
     pub(crate) events: bool,
+    /// Whether it takes events where nothing else will do.
+    pub(crate) streams: bool,
 }
 
 impl Accepts {
     /// One that does not say takes JSON; one that takes neither is refused.
     pub(crate) fn read(headers: &HeaderMap) -> Result<Self, Answer> {
-        let mut accepts = Self { json: false, events: false };
+        let mut accepts = Self { json: false, events: false, streams: false };
         let mut says = false;
         for value in headers.get_all(ACCEPT) {
             says = true;
@@ -78,10 +80,11 @@ impl Accepts {
                 let is = |name: &str| range.eq_ignore_ascii_case(name);
                 accepts.json |= is("application/json") || is("application/*") || is("*/*");
                 accepts.events |= is("text/event-stream") || is("text/*");
+                accepts.streams |= accepts.events || is("*/*");
             }
         }
         if !says {
-            return Ok(Self { json: true, events: false });
+            return Ok(Self { json: true, ..accepts });
         }
         if accepts.json || accepts.events {
             return Ok(accepts);
@@ -92,11 +95,20 @@ impl Accepts {
 
     /// Refuses a client that could not read a stream.
     pub(crate) fn require_events(headers: &HeaderMap) -> Result<(), Answer> {
-        let is_any = headers.get_all(ACCEPT).iter().any(|value| value.as_bytes().starts_with(b"*/*"));
-        if Self::read(headers)?.events || is_any {
-            return Ok(());
+        Self::read(headers)?.streaming().map(drop)
+    }
+
+    /// The same for an answer that can only be a stream.
+    fn streaming(self) -> Result<Self, Answer> {
+        if self.streams {
+            return Ok(Self { events: true, ..self });
         }
         Err(answer::refused(StatusCode::NOT_ACCEPTABLE, "the client must accept text/event-stream"))
+    }
+
+    /// The same for the answer to a request that stands alone: whoever listens is answered with a stream.
+    pub(crate) fn for_answer(self, request: &Message) -> Result<Self, Answer> {
+        if request.method() == method::LISTEN { self.streaming() } else { Ok(self) }
     }
 }
 

@@ -74,7 +74,7 @@ impl Streamable {
         Ok(self.0.session(id, identity::proven(&parts.extensions)).await?.map_or(Named::Unknown, Named::Alive))
     }
 
-    async fn take(&self, parts: &Parts, accepts: Accepts, message: &Message) -> Result<Answer, Answer> {
+    async fn take(&self, parts: &Parts, mut accepts: Accepts, message: &Message) -> Result<Answer, Answer> {
         let headers = &parts.headers;
         let own = self.of_session(headers)?;
         let named = own.named(parts).await?;
@@ -83,6 +83,7 @@ impl Streamable {
         if era == Era::Modern {
             let checked = self.0.calls().mirrors().check(headers, message);
             checked.map_err(|fault| answer::bad(&fault, message.owned_id().as_ref()))?;
+            accepts = accepts.for_answer(message)?;
         }
         let is_handshake = era == Era::Legacy && message.method() == method::INITIALIZE;
         let client = match named {
@@ -309,7 +310,8 @@ mod tests {
             let text = format!(
                 r#"{{"jsonrpc":"2.0","id":{number},"method":"tools/list","params":{{"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}},"progressToken":1}}}}}}"#
             );
-            let accepts = Accepts { json: number % 3 > 0, events: number % 2 > 0 || number % 3 == 0 };
+            let events = number % 2 > 0 || number % 3 == 0;
+            let accepts = Accepts { json: number % 3 > 0, events, streams: events };
             let message = Message::read(text.into()).unwrap();
             let answer = Streamable(Arc::clone(&bridge)).take(&parts, accepts, &message).await.unwrap();
             assert_eq!((answer.status(), answer.headers().get(header::SESSION_ID)), (StatusCode::OK, None));

@@ -139,7 +139,7 @@ impl Transparent {
             return Ok(None);
         }
         intake::require_json(&parts.headers)?;
-        let accepts = Accepts::read(&parts.headers)?;
+        let accepts = Accepts::read(&parts.headers)?.for_answer(&message)?;
         let checked = self.bridging.mirrors.check(&parts.headers, &message);
         checked.map_err(|fault| answer::bad(&fault, message.owned_id().as_ref()))?;
         let client = ModernClient {

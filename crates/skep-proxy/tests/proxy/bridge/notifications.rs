@@ -192,3 +192,16 @@ async fn listeners_of_the_stateless_revision_are_told_under_their_own_id() {
     assert_eq!((&last["id"], &last["result"]["_meta"][key]), (&json!("mine"), &json!("mine")));
     assert_eq!(stream.message().await, None);
 }
+
+#[tokio::test]
+async fn whoever_listens_gets_a_stream_or_is_told_that_there_is_nothing_else() {
+    let mut setup = Setup::streamable().await;
+    let mut server = setup.server().await;
+    setup.speak_modern(&mut server).await;
+    let listen = |kind| modern(1, "subscriptions/listen", json!({"notifications": {}})).instead("Accept", kind);
+    assert_eq!(setup.send(listen("application/json")).await.status, 406);
+    let (stream, ()) = tokio::join!(setup.send(listen("*/*")), async {
+        server.expect("subscriptions/listen").await;
+    });
+    assert_eq!((stream.status, stream.header("content-type")), (200, Some("text/event-stream")));
+}

@@ -151,3 +151,13 @@ async fn what_the_client_cannot_be_asked_is_refused_at_the_server() {
     assert_eq!(answered("q")["error"]["code"], -32601);
     assert_eq!(answered("p")["result"], json!({}));
 }
+
+#[tokio::test]
+async fn whoever_listens_and_takes_anything_gets_a_stream() {
+    let server = Server::start(sessions(|_, _| reply(400, &[], ""), |_| reply(405, &[], ""))).await;
+    let before = Before::local(Dialect::Streamable, &server.address).await;
+    let listen = |kind| modern(1, "subscriptions/listen", json!({"notifications": {}})).instead("Accept", kind);
+    assert_eq!(before.send(listen("application/json")).await.status, 406);
+    let stream = before.send(listen("*/*")).await;
+    assert_eq!((stream.status, stream.header("content-type")), (200, Some("text/event-stream")));
+}
