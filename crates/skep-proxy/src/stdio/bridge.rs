@@ -5,11 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::json;
 use skep_mcp::fault::{Fault, INTERNAL_ERROR, TRANSPORT_ERROR};
 use skep_mcp::{Message, Revision, json, method};
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::audience::Audience;
@@ -50,6 +53,8 @@ pub struct Bridge {
     readiness: Readiness,
     limits: Limits,
     outgoing: Mutex<Option<mpsc::Receiver<Bytes>>>,
+    /// Servers whose streams are closed, on their way to an end.
+    endings: Mutex<JoinSet<()>>,
 }
 
 impl Bridge {
@@ -97,6 +102,7 @@ impl Bridge {
             readiness,
             limits,
             outgoing: Mutex::new(Some(outgoing)),
+            endings: Mutex::default(),
         }
     }
 
@@ -333,6 +339,20 @@ impl Bridge {
     pub(super) fn fail_calls(&self) {
         let told = "the MCP server went away; whether it did what was asked is unknown";
         self.calls.fail_all(&Fault::new(INTERNAL_ERROR, told), End::Lost);
+    }
+
+    /// Ends a server whose streams are closed, whoever waits for that.
+    pub(super) fn end_server(&self, ending: BoxFuture<'static, ()>) {
+        // Without a runtime this process is about to end, and whatever is held ends with it.
+        if let Ok(runtime) = Handle::try_current() {
+            self.endings.lock().spawn_on(ending, &runtime);
+        }
+    }
+
+    /// Waits for the end of servers whose streams are closed.
+    pub(super) async fn await_endings(&self) {
+        // They stay where they are, so that they go on when nobody waits any more.
+        while std::future::poll_fn(|context| self.endings.lock().poll_join_next(context)).await.is_some() {}
     }
 
     /// Ends the sessions that have processes of their own, with time for what is under way in them.

@@ -1,19 +1,23 @@
 //! How the streams of a server are obtained.
 
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::io::ErrorKind;
 use std::process::Stdio;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::processes::Processes;
+
+/// How long a process may take to end, each time it is told to.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Makes connections to a server's standard input and output. Each call makes a new one; the one before has ended.
 pub trait Connector: Send + Sync + 'static {
@@ -33,8 +37,8 @@ pub struct Streams {
     pub input: Box<dyn AsyncWrite + Send + Unpin>,
     /// What it writes.
     pub output: Box<dyn AsyncRead + Send + Unpin>,
-    /// What has to be kept for as long as the streams are used.
-    pub held: Box<dyn Any + Send>,
+    /// Ends the server when the streams are closed. It holds what has to be kept for as long as they are used.
+    pub ending: BoxFuture<'static, ()>,
 }
 
 impl fmt::Debug for Streams {
@@ -81,6 +85,8 @@ impl ChildProcess {
             .envs(&self.environment)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            // So that what it starts itself can be ended with it.
+            .process_group(0)
             .kill_on_drop(true)
             .spawn()
             // What is no program will not become one.
@@ -88,8 +94,21 @@ impl ChildProcess {
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(fail(&"it has no standard streams", false));
         };
-        Ok(Streams { input: Box::new(input), output: Box::new(output), held: Box::new(child) })
+        Ok(Streams { input: Box::new(input), output: Box::new(output), ending: Box::pin(end(child)) })
     }
+}
+
+/// Ends a process whose input is closed: it is waited for, then asked, then not asked any more.
+async fn end(mut child: Child) {
+    for signal in [Signal::TERM, Signal::KILL] {
+        if tokio::time::timeout(PATIENCE, child.wait()).await.is_ok() {
+            return;
+        }
+        let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        let told = group.map(|group| kill_process_group(group, signal));
+        tracing::debug!(?signal, ?told, "the MCP server does not end");
+    }
+    let _ = tokio::time::timeout(PATIENCE, child.wait()).await;
 }
 
 /// Processes of this machine, so many at the same time.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
+use futures::future::BoxFuture;
 use skep_mcp::lines::LineSplitter;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;
@@ -48,19 +49,22 @@ impl Bridge {
                 () = self.sweep() => Ok(()),
             }
         };
-        tokio::pin!(working);
-        let result = tokio::select! {
-            result = &mut working => result,
-            () = stop.cancelled() => {
-                let drained = async { tokio::join!(self.drain(), self.end_own_processes()) };
-                tokio::select! {
-                    result = &mut working => result,
-                    _ = drained => Ok(()),
+        let result = {
+            tokio::pin!(working);
+            tokio::select! {
+                result = &mut working => result,
+                () = stop.cancelled() => {
+                    let drained = async { tokio::join!(self.drain(), self.end_own_processes()) };
+                    tokio::select! {
+                        result = &mut working => result,
+                        _ = drained => Ok(()),
+                    }
                 }
             }
         };
         self.end_own_processes().await;
         self.close();
+        self.await_endings().await;
         result
     }
 
@@ -79,6 +83,7 @@ impl Bridge {
                 Err(error) => problem = Some(error),
             }
             self.lose();
+            self.await_endings().await;
             failures = if begun.elapsed() > STEADY { 0 } else { failures + 1 };
             if failures >= ATTEMPTS {
                 return Err(problem.map_or(LinkError::Unstable, LinkError::Connect));
@@ -96,7 +101,10 @@ impl Bridge {
     }
 
     /// Talks to the server until it is gone.
-    async fn converse(self: &Arc<Self>, mut streams: Streams, outgoing: &mut mpsc::Receiver<Bytes>) {
+    async fn converse(self: &Arc<Self>, streams: Streams, outgoing: &mut mpsc::Receiver<Bytes>) {
+        // Dropped after the streams, when this is over and also when it is given up.
+        let _ending = Ending { bridge: self, server: Some(streams.ending) };
+        let (mut input, mut output) = (streams.input, streams.output);
         let greeting = async {
             // A server that takes the place of another has to know what that one knew.
             self.renew().await;
@@ -104,8 +112,8 @@ impl Bridge {
             std::future::pending::<()>().await;
         };
         tokio::select! {
-            () = self.read(&mut streams.output) => {}
-            () = write(&mut streams.input, outgoing) => {}
+            () = self.read(&mut output) => {}
+            () = write(&mut input, outgoing) => {}
             () = greeting => {}
         }
     }
@@ -146,6 +154,20 @@ impl Bridge {
         tokio::select! {
             () = calls => {}
             () = sessions => {}
+        }
+    }
+}
+
+/// Ends the server with the conversation.
+struct Ending<'a> {
+    bridge: &'a Bridge,
+    server: Option<BoxFuture<'static, ()>>,
+}
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        if let Some(server) = self.server.take() {
+            self.bridge.end_server(server);
         }
     }
 }

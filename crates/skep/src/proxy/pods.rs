@@ -46,7 +46,8 @@ impl Connector for PodStreams {
                 Ok(attached) => {
                     tracing::info!(pod = attached.pod, "attached to the MCP server");
                     let (input, output) = (attached.input, attached.output);
-                    Ok(Streams { input, output, held: Box::new(attached.process) })
+                    let process = attached.process;
+                    Ok(Streams { input, output, ending: Box::pin(async move { drop(process) }) })
                 }
                 // It has tried for long.
                 Err(error) => Err(ConnectError { message: error.to_string(), is_final: true }),

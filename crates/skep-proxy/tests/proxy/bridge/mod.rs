@@ -9,6 +9,7 @@ mod faults;
 mod hostile;
 mod notifications;
 mod own_process;
+mod process;
 mod resumption;
 pub(crate) mod server;
 mod sessions;

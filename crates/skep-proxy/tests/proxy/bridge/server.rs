@@ -111,7 +111,7 @@ impl Connector for Played {
         Box::pin(std::future::ready(sent.map(|()| Streams {
             input: Box::new(input),
             output: Box::new(output),
-            held: Box::new(()),
+            ending: Box::pin(std::future::ready(())),
         })))
     }
 }

@@ -1,0 +1,58 @@
+//! The end of a server that is a process of this machine.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use skep_proxy::stdio::{Bridge, ChildProcess};
+use skep_proxy::{Limits, Readiness};
+use tokio_util::sync::CancellationToken;
+
+use crate::http::PATIENCE;
+
+/// Runs a script as a server until it is ready, stops the bridge, and tells what the script has written by then.
+async fn told_by(script: &str, folder: &Path) -> String {
+    let (begun, told) = (folder.join("begun"), folder.join("told"));
+    let arguments = ["-c", script, "sh"].map(Into::into).into_iter().chain([begun.clone().into(), told.clone().into()]);
+    let process = ChildProcess { program: "sh".into(), arguments: arguments.collect(), ..ChildProcess::default() };
+    let bridge = Bridge::new(Limits::default(), Readiness::default());
+    let stop = CancellationToken::new();
+    let running = tokio::spawn(Arc::clone(&bridge).run(process, stop.clone()));
+    let waiting = async {
+        while !begun.exists() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.unwrap();
+    stop.cancel();
+    tokio::time::timeout(PATIENCE, running).await.unwrap().unwrap().unwrap();
+    std::fs::read_to_string(told).unwrap_or_default()
+}
+
+#[tokio::test]
+async fn a_process_that_ends_with_its_input_has_time_for_that() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = r#": > "$1"; cat > /dev/null; echo closed > "$2""#;
+    assert_eq!(told_by(script, folder.path()).await, "closed\n");
+}
+
+#[tokio::test]
+async fn a_process_that_does_not_is_asked_to_end_with_all_that_it_started() {
+    let folder = tempfile::tempdir().unwrap();
+    // What it starts has the trap too, and says so after it.
+    let script = r#"
+        child() { trap 'echo child >> "$2"; exit' TERM; while :; do sleep 0.1; done; }
+        child "$1" "$2" & child=$!
+        trap 'wait $child; echo parent >> "$2"; exit' TERM
+        : > "$1"
+        while :; do sleep 0.1; done
+    "#;
+    assert_eq!(told_by(script, folder.path()).await, "child\nparent\n");
+}
+
+#[tokio::test]
+async fn a_process_that_will_not_end_is_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = r#"trap '' TERM; echo $$ > "$2"; : > "$1"; while :; do sleep 0.1; done"#;
+    let process = told_by(script, folder.path()).await;
+    assert!(!Path::new("/proc").join(process.trim()).exists());
+}
