@@ -7,10 +7,13 @@ use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Incoming};
 use skep_mcp::era::{self, Era, Surroundings};
 use skep_mcp::fault::{Fault, INVALID_REQUEST, METHOD_NOT_FOUND};
-use skep_mcp::{Kind, Message, Revision, header, method};
+use skep_mcp::{Kind, Message, MetaKey, ReadError, Revision, header, method};
 
 use crate::answer::{self, Answer};
 use crate::limits::Limits;
+
+/// What a request says about itself that stands alone.
+const STANDING_ALONE: [MetaKey; 3] = [MetaKey::ProtocolVersion, MetaKey::ClientCapabilities, MetaKey::ClientInfo];
 
 /// Reads a body, as far as it may go.
 pub(crate) async fn body(mut body: Incoming, limits: &Limits) -> Result<Bytes, Answer> {
@@ -110,6 +113,18 @@ impl Accepts {
     pub(crate) fn for_answer(self, request: &Message) -> Result<Self, Answer> {
         if request.method() == method::LISTEN { self.streaming() } else { Ok(self) }
     }
+}
+
+/// Refuses a batch with a message that cannot be in one.
+pub(crate) fn check_batch(messages: &[Result<Message, ReadError>]) -> Result<(), Answer> {
+    let is_out_of_place = |message: &Message| {
+        message.method() == method::INITIALIZE || STANDING_ALONE.iter().any(|key| message.meta(*key).is_some())
+    };
+    if messages.iter().flatten().any(is_out_of_place) {
+        let told = "a batch holds no handshake, and no requests that stand alone";
+        return Err(answer::bad(&Fault::new(INVALID_REQUEST, told), None));
+    }
+    Ok(())
 }
 
 /// The session that a request names. Two of them are refused: whoever comes after us might believe the other one.

@@ -8,7 +8,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use skep_mcp::era::Era;
 use skep_mcp::fault::{Fault, INTERNAL_ERROR, INVALID_REQUEST};
-use skep_mcp::{Kind, Message, MetaKey, Payload, ReadError, header, method};
+use skep_mcp::{Kind, Message, Payload, ReadError, header, method};
 
 use super::bridge::Bridge;
 use super::calls::{Full, Ticket};
@@ -188,21 +188,18 @@ impl Streamable {
     }
 
     async fn take_batch(&self, parts: &Parts, messages: Vec<Result<Message, ReadError>>) -> Result<Answer, Answer> {
-        let invalid = |reason: &'static str| answer::bad(&Fault::new(INVALID_REQUEST, reason), None);
         let headers = &parts.headers;
         let own = self.of_session(headers)?;
         let client = match own.named(parts).await? {
             Named::Unknown => return Err(answer::no_such_session(None)),
             Named::Alive(client) if client.revision.has_batches() => Some(client),
             Named::Nothing if !headers.contains_key(header::PROTOCOL_VERSION) => None,
-            _ => return Err(invalid("batches belong to revision 2025-03-26")),
+            _ => {
+                let fault = Fault::new(INVALID_REQUEST, "batches belong to revision 2025-03-26");
+                return Err(answer::bad(&fault, None));
+            }
         };
-        let is_out_of_place = |message: &Message| {
-            message.method() == method::INITIALIZE || message.meta(MetaKey::ProtocolVersion).is_some()
-        };
-        if messages.iter().flatten().any(is_out_of_place) {
-            return Err(invalid("a batch holds no handshake, and no requests that stand alone"));
-        }
+        intake::check_batch(&messages)?;
         own.require_ready()?;
         if let Some(client) = client.as_ref().and_then(|client| own.0.legacy_client(&client.id)) {
             return Ok(client.take_batch(&own.0.line(), messages).await);

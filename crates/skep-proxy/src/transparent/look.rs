@@ -63,11 +63,11 @@ impl Transparent {
                 Payload::Batch(messages) => {
                     let is_in_its_revision =
                         revision.map_or(!parts.headers.contains_key(header::PROTOCOL_VERSION), Revision::has_batches);
-                    let is_handshake = messages.iter().flatten().any(|message| message.method() == method::INITIALIZE);
-                    if !is_in_its_revision || is_handshake || self.target.dialect == Dialect::Sse {
+                    if !is_in_its_revision || self.target.dialect == Dialect::Sse {
                         let fault = Fault::new(INVALID_REQUEST, "batches belong to revision 2025-03-26");
                         return Err(answer::bad(&fault, None));
                     }
+                    intake::check_batch(messages)?;
                     known.era = Some(Era::Legacy);
                 }
             }

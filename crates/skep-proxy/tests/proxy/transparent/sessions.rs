@@ -35,6 +35,13 @@ async fn batches_pass_in_the_revision_that_has_them() {
     assert_eq!(server.seen().len(), 0);
     before.send(Request::post(&batch).in_session("a-0")).await;
     assert_eq!(server.seen().pop().unwrap().json(), batch);
+    for key in ["protocolVersion", "clientInfo", "clientCapabilities"] {
+        let mut alone = call(3, "z");
+        alone["params"]["_meta"] = json!({format!("io.modelcontextprotocol/{key}"): {}});
+        let batch = json!([call(1, "x"), alone]);
+        assert_eq!(before.send(Request::post(&batch).in_session("a-0")).await.status, 400, "{key}");
+    }
+    assert_eq!(server.seen().len(), 0);
 }
 
 #[tokio::test]
