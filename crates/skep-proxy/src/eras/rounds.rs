@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt as _;
-use futures::future::join_all;
+use futures::{StreamExt as _, TryStreamExt as _};
 use serde_json::json;
 use skep_mcp::fault::{Fault, HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS};
 use skep_mcp::translate::{self, Envelope, Outcome, Question};
@@ -20,7 +19,7 @@ const ROUNDS: usize = 10;
 /// How often in a row it may want the request again without asking anything, and how long that is waited.
 const EMPTY_ROUNDS: usize = 3;
 const PAUSE: Duration = Duration::from_secs(1);
-/// Questions of one round.
+/// Questions that a client is asked at the same time.
 const QUESTIONS: usize = 8;
 /// How long a client may take for its answers.
 const PATIENCE: Duration = Duration::from_mins(10);
@@ -147,17 +146,14 @@ async fn ask(
     questions: &[Question],
 ) -> Result<String, Fault> {
     let impossible = |told: String| Fault::new(INTERNAL_ERROR, told);
-    if questions.len() > QUESTIONS {
-        return Err(impossible(format!("the MCP server asks more than {QUESTIONS} things at once")));
-    }
     for question in questions {
         if !can_ask || !question.is_declared(&client.capabilities) {
             let told = format!("the MCP server wants to ask {}, which this client cannot be asked", question.method);
             return Err(impossible(told));
         }
     }
-    let answers = join_all(questions.iter().map(|question| ask_one(client, stream, question))).await;
-    let answers: Vec<String> = answers.into_iter().collect::<Result<_, Fault>>()?;
+    let asking: Vec<_> = questions.iter().map(|question| ask_one(client, stream, question)).collect();
+    let answers: Vec<String> = futures::stream::iter(asking).buffered(QUESTIONS).try_collect().await?;
     Ok(format!("{{{}}}", answers.join(",")))
 }
 

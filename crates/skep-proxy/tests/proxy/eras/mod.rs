@@ -180,3 +180,34 @@ async fn a_handshake_that_is_refused_by_a_server_of_sessions_stays_refused() {
     let mut refused = before.send(Request::post(&initialize("2025-11-25"))).await;
     assert_eq!((refused.status, refused.json().await["error"]["message"].clone()), (400, json!("not today")));
 }
+
+#[tokio::test]
+async fn a_client_of_sessions_is_asked_as_many_things_as_a_server_wants_to_know() {
+    let server = Server::start(|seen| {
+        let message = seen.json();
+        if message["method"] != "tools/call" {
+            return stands_alone(seen);
+        }
+        let question = json!({"method": "elicitation/create", "params": {"message": "why", "requestedSchema": {}}});
+        let asked: serde_json::Map<String, Value> = (0..9).map(|key| (format!("q{key}"), question.clone())).collect();
+        let result = match message["params"]["inputResponses"].as_object() {
+            None => json!({"resultType": "input_required", "inputRequests": asked}),
+            Some(told) => json!({"resultType": "complete", "content": [], "told": told.len()}),
+        };
+        reply(200, &JSON, json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string())
+    })
+    .await;
+    let before = Before::local(Dialect::Streamable, &server.address).await;
+    let mut offer = initialize("2025-11-25");
+    offer["params"]["capabilities"] = json!({"elicitation": {}});
+    let opened = before.send(Request::post(&offer).plain()).await;
+    let session = opened.header("mcp-session-id").unwrap().to_owned();
+    let mut stream = before.send(Request::post(&call(1, "weigh")).in_session(&session)).await;
+    for _ in 0..9 {
+        let asked = stream.message().await.unwrap();
+        assert_eq!(asked["method"], "elicitation/create", "{asked}");
+        let told = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "decline"}});
+        assert_eq!(before.send(Request::post(&told).in_session(&session)).await.status, 202);
+    }
+    assert_eq!(stream.message().await.unwrap()["result"]["told"], 9);
+}
