@@ -20,8 +20,15 @@ use crate::words::of;
 /// Echoes, and greets whoever says their name.
 struct Server;
 
+/// A result with what every one says in revisions without sessions. rmcp takes the type out of it for older ones.
+fn complete(mut result: Value) -> Value {
+    result["resultType"] = json!("complete");
+    result["_meta"] = json!({"io.modelcontextprotocol/serverInfo": {"name": "rmcp", "version": "1"}});
+    result
+}
+
 fn text(text: &str) -> CallToolResponse {
-    CallToolResponse::Complete(of(json!({"content": [{"type": "text", "text": text}]})))
+    CallToolResponse::Complete(of(complete(json!({"content": [{"type": "text", "text": text}]}))))
 }
 
 impl ServerHandler for Server {
@@ -36,10 +43,10 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let message = json!({"type": "object", "properties": {"message": {"type": "string"}}, "required": ["message"]});
-        Ok(of(json!({"tools": [
+        Ok(of(complete(json!({"tools": [
             {"name": "echo", "description": "Echoes.", "inputSchema": message},
             {"name": "greet", "description": "Asks for a name.", "inputSchema": {"type": "object"}},
-        ]})))
+        ]}))))
     }
 
     async fn call_tool(
