@@ -2,7 +2,7 @@
 //! nothing to write, whatever the server has put in by default.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
@@ -12,6 +12,7 @@ use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::json;
 use skep_api::kind::Kind;
+use skep_api::kinds::{MCPRemoteProxy, MCPServer};
 use skep_conformance::control_plane::ControlPlane;
 use skep_control::Key;
 use skep_kube::auth::tokens::{SigningKey, TokenAuthority};
@@ -22,6 +23,7 @@ use skep_operator::proxy::pod::{self, deployment};
 use skep_operator::proxy::{Inputs, Proxied, Resolved, network_policy, role, role_binding, service, service_accounts};
 use skep_operator::settings::{DefaultRedis, ProxySettings};
 use skep_operator::write::{Applied, apply};
+use tokio::task::JoinSet;
 
 #[path = "../src/proxy/pod/samples.rs"]
 mod samples;
@@ -48,6 +50,12 @@ async fn with_namespace(client: Client) -> Client {
     let namespace = serde_json::from_value(json!({"metadata": {"name": "ns"}})).unwrap();
     Api::<Namespace>::all(client.clone()).create(&PostParams::default(), &namespace).await.unwrap();
     client
+}
+
+/// A cluster as the controllers of workloads know it.
+fn watched(client: Client) -> (Arc<Cluster>, JoinSet<()>) {
+    let kinds = [MCPServer::DEFINITION.kind, MCPRemoteProxy::DEFINITION.kind];
+    Cluster::watch(client, &[], kinds.map(|kind| (kind, Arc::default())).into())
 }
 
 /// Applies every child of a workload and says which of them were written.
@@ -134,7 +142,7 @@ async fn a_second_look_at_a_real_api_server_finds_nothing_to_write() {
 }
 
 async fn look_twice(client: Client) {
-    let (cluster, _watches) = Cluster::watch(client.clone(), &[], BTreeMap::new());
+    let (cluster, _watches) = watched(client.clone());
     let mut samples = Vec::new();
     for remote in [false, true] {
         for (index, options) in combinations().take(COMBINATIONS).enumerate() {
@@ -150,7 +158,7 @@ async fn look_twice(client: Client) {
         assert_eq!(write_sample(&cluster, sample).await, [""; 0], "{}: {:#}", sample.name, sample.spec);
     }
     // An operator that starts knows everything from lists, whose items do not say what they are.
-    let (started, _watches) = Cluster::watch(client, &[], BTreeMap::new());
+    let (started, _watches) = watched(client);
     until_known(&started).await;
     for sample in &samples {
         assert_eq!(write_sample(&started, sample).await, [""; 0], "{}: {:#}", sample.name, sample.spec);
@@ -189,7 +197,7 @@ async fn until_disturbed(cluster: &Cluster, name: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_option_that_comes_or_goes_is_written() {
-    let (cluster, _watches) = Cluster::watch(ours().await, &[], BTreeMap::new());
+    let (cluster, _watches) = watched(ours().await);
     for remote in [false, true] {
         let plain = Sample::new(remote, if remote { "remote" } else { "server" });
         settle(&cluster, &plain, "without options").await;
