@@ -141,14 +141,23 @@ pub fn apply(
     Ok(new)
 }
 
+/// An object as it is compared: a revision says when it was written, not what it is.
+fn without_revision(object: &Value) -> Value {
+    let mut object = without_managed_fields(object);
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("resourceVersion");
+    }
+    object
+}
+
 /// Takes back new times of managed fields when nothing else has changed, so that a write without effect stays one.
-/// To be called last, when `new` is as it would be stored.
+/// To be called last, when `new` is as it would be stored, that is without a revision.
 pub fn keep_times(live: &Value, new: &mut Value) {
     if check_nesting(live).and(check_nesting(new)).is_err() {
         return;
     }
     let (Ok(before), Ok(mut after)) = (entry::read(live), entry::read(new)) else { return };
-    if !same_value(&without_managed_fields(live), &without_managed_fields(new)) {
+    if !same_value(&without_revision(live), &without_revision(new)) {
         return;
     }
     for (owner, holding) in &mut after {
