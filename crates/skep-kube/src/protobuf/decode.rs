@@ -233,7 +233,9 @@ impl Decoder {
             return Ok(());
         }
         let has_none = match field.kind {
-            Kind::One(type_) => !field.optional && field.omit_empty && is_empty(type_, &value),
+            // An optional message without content, which would be written as none.
+            Kind::One(_) if field.optional => field.omit_empty && value.is_null(),
+            Kind::One(type_) => field.omit_empty && is_empty(type_, &value),
             Kind::List(_) | Kind::Map(_) => false,
         };
         if has_none || field.omit_zero && value.is_null() {

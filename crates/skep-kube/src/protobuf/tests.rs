@@ -182,6 +182,14 @@ fn parts_of_a_message_are_put_together_and_unknown_fields_passed_over() {
 }
 
 #[test]
+fn an_optional_message_without_content_is_none() {
+    let message = Messages::get().of_kind("v1", "ConfigMap").unwrap();
+    // metadata.managedFields[0].fieldsV1, with nothing in it.
+    let object = super::decode::object(message, b"\x0a\x05\x8a\x01\x02\x3a\x00").unwrap();
+    assert_eq!(object["metadata"]["managedFields"], json!([{}]));
+}
+
+#[test]
 fn numbers_may_be_packed() {
     let message = Messages::get().of_kind("v1", "Pod").unwrap();
     // spec.securityContext.supplementalGroups, as two numbers in one field and one in another.
