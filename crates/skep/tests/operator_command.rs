@@ -10,11 +10,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{Patch, PatchParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 use skep_api::names::operator;
+use skep_conformance::definitions;
 use snapbox::cmd::cargo_bin;
 
 /// Longer than any of this takes on a busy machine.
@@ -80,14 +79,6 @@ async fn client(kubeconfig: &str) -> Client {
     Client::try_from(config).unwrap()
 }
 
-async fn install_definitions(client: &Client) {
-    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
-    for entry in skep_api::crd::ALL {
-        let patch = Patch::Apply(entry.document());
-        api.patch(&entry.definition.crd_name(), &PatchParams::apply("test"), &patch).await.unwrap();
-    }
-}
-
 #[tokio::test]
 async fn probes_tell_whether_it_works_and_a_signal_ends_it_in_order() {
     let folder = tempfile::tempdir().unwrap();
@@ -111,7 +102,7 @@ async fn probes_tell_whether_it_works_and_a_signal_ends_it_in_order() {
     let holder = async || leases.get(operator::LEADER_ELECTION_ID).await.unwrap().spec.unwrap().holder_identity;
     assert!(holder().await.is_some_and(|holder| !holder.is_empty()));
 
-    install_definitions(&client).await;
+    definitions::install(&client, |document| document).await.unwrap();
     until("readiness", || get(health, "/readyz").filter(|(status, _)| *status == 200));
     let (status, text) = get(metrics, "/metrics").unwrap();
     assert_eq!(status, 200);

@@ -3,21 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Service, ServiceAccount};
-use k8s_openapi::api::networking::v1::NetworkPolicy;
-use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, DynamicObject};
-use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, Client};
 use serde_json::{Value, json};
-use skep_api::kinds::{
-    MCPAuthzConfig, MCPExternalAuthConfig, MCPOIDCConfig, MCPRemoteProxy, MCPServer, MCPTelemetryConfig, MCPToolConfig,
-    MCPWebhookConfig,
-};
+use skep_conformance::changes::Place;
 use skep_conformance::control_plane::ControlPlane;
+use skep_conformance::definitions;
 use skep_kube::auth::tokens::{SigningKey, TokenAuthority};
 use skep_kube::controllers::{self, Controllers};
 use skep_kube::server::Server;
@@ -99,16 +92,7 @@ pub async fn end() {
 }
 
 async fn install(client: &Client) {
-    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
-    for entry in skep_api::crd::ALL {
-        let params = PatchParams::apply("test").force();
-        let document = with_loose_version(entry.document());
-        api.patch(&entry.definition.crd_name(), &params, &Patch::Apply(&document)).await.unwrap();
-    }
-    for entry in skep_api::crd::ALL {
-        let established = conditions::is_crd_established();
-        await_condition(api.clone(), &entry.definition.crd_name(), established).await.unwrap();
-    }
+    definitions::install(client, with_loose_version).await.unwrap();
 }
 
 /// A version without a schema, through which objects can be written that today's schema refuses.
@@ -207,39 +191,6 @@ impl Fixture {
     }
 }
 
-/// The kinds that have a controller.
-pub fn own_kinds() -> [ApiResource; 8] {
-    [
-        ApiResource::erase::<MCPAuthzConfig>(&()),
-        ApiResource::erase::<MCPExternalAuthConfig>(&()),
-        ApiResource::erase::<MCPOIDCConfig>(&()),
-        ApiResource::erase::<MCPTelemetryConfig>(&()),
-        ApiResource::erase::<MCPToolConfig>(&()),
-        ApiResource::erase::<MCPWebhookConfig>(&()),
-        ApiResource::erase::<MCPServer>(&()),
-        ApiResource::erase::<MCPRemoteProxy>(&()),
-    ]
-}
-
-/// The kinds of everything that the operator makes for others.
-pub fn child_kinds() -> [ApiResource; 8] {
-    [
-        ApiResource::erase::<ConfigMap>(&()),
-        ApiResource::erase::<Deployment>(&()),
-        ApiResource::erase::<NetworkPolicy>(&()),
-        ApiResource::erase::<Role>(&()),
-        ApiResource::erase::<RoleBinding>(&()),
-        ApiResource::erase::<Service>(&()),
-        ApiResource::erase::<ServiceAccount>(&()),
-        ApiResource::erase::<StatefulSet>(&()),
-    ]
-}
-
-/// Whether an object of ours owns this one.
-pub fn is_ours(object: &DynamicObject) -> bool {
-    skep_operator::cluster::controller(&object.metadata).is_some_and(skep_operator::cluster::is_ours)
-}
-
 /// How often a controller has looked at an object.
 pub fn passes(operator: &Operator, kind: &str) -> u64 {
     metric(operator, &format!("skep_operator_reconcile_total{{controller=\"{kind}\""))
@@ -274,9 +225,14 @@ impl Fixture {
         .await;
     }
 
+    /// The namespace, for those who know nothing of operators.
+    pub fn place(&self) -> Place {
+        Place { client: self.client.clone(), namespace: self.namespace.clone() }
+    }
+
     /// Objects of any kind.
     pub fn objects(&self, resource: &ApiResource) -> Api<DynamicObject> {
-        Api::namespaced_with(self.client.clone(), &self.namespace, resource)
+        self.place().objects(resource)
     }
 
     fn children<K: ChildKind>(&self) -> Api<DynamicObject> {

@@ -3,7 +3,7 @@
 mod faults;
 mod record;
 
-pub use faults::{Faults, Random};
+pub use faults::Faults;
 pub use record::{Record, Sent};
 
 use std::io;
