@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kube::ResourceExt as _;
 use kube::api::{DynamicObject, ListParams};
 use serde_json::{Map, Value, json};
-use skep_api::names::annotations;
+use skep_api::names::{annotations, labels};
 
 use super::kinds::{child_kinds, controller, own_kinds};
 use super::marks::{FINALIZER, FOREIGN};
@@ -31,8 +31,9 @@ pub(super) async fn of(place: &Place) -> kube::Result<BTreeMap<String, Value>> {
     }
     let mut children = Vec::new();
     for resource in child_kinds() {
-        let listed = place.objects(&resource).list(&ListParams::default()).await?;
-        children.extend(listed.items.into_iter().map(|child| (resource.kind.clone(), child)));
+        let listed = place.objects(&resource).list(&ListParams::default()).await?.items.into_iter();
+        let listed = listed.filter(|child| !owners.need_no_more(child));
+        children.extend(listed.map(|child| (resource.kind.clone(), child)));
     }
     let checksums: Vec<String> = children.iter().filter_map(|(_, child)| checksum(child)).collect();
     for (kind, child) in &children {
@@ -64,6 +65,8 @@ struct Owners {
     /// MCPServers that have failed, by name.
     failed_servers: BTreeSet<String>,
     failed: BTreeSet<String>,
+    /// Those whose policies are inline.
+    inline: BTreeSet<String>,
 }
 
 enum Owner {
@@ -82,7 +85,17 @@ impl Owners {
                 self.failed_servers.insert(object.name_any());
             }
         }
+        if document["spec"]["authzConfig"]["type"] == "inline" {
+            self.inline.insert(uid.clone());
+        }
         self.there.insert(uid);
+    }
+
+    /// Whether a child is left for pods that may still run: policies that its owner has elsewhere now.
+    fn need_no_more(&self, child: &DynamicObject) -> bool {
+        let owner = controller(child).map(|owner| &owner.uid);
+        child.labels().get(labels::AUTHZ).is_some_and(|value| value == labels::AUTHZ_INLINE)
+            && owner.is_some_and(|uid| self.there.contains(uid) && !self.inline.contains(uid))
     }
 
     fn of(&self, child: &DynamicObject) -> Owner {

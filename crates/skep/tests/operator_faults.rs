@@ -101,16 +101,16 @@ impl Cluster {
 
     /// An operator of one namespace. Dropping it kills it.
     fn operator(&self, folder: &Path, namespace: &str) -> anyhow::Result<Process> {
+        let kubeconfig = self.kubeconfig.display();
         let arguments = [
-            &format!("WATCH_NAMESPACE={namespace}"),
-            SKEP,
-            "operator",
-            "--metrics-bind-address=0",
-            "--health-probe-bind-address=0",
-            "--kubeconfig",
-            &self.kubeconfig.display().to_string(),
+            format!("WATCH_NAMESPACE={namespace}"),
+            SKEP.to_owned(),
+            "operator".to_owned(),
+            "--metrics-bind-address=0".to_owned(),
+            "--health-probe-bind-address=0".to_owned(),
+            format!("--kubeconfig={kubeconfig}"),
         ];
-        Ok(Process::start("operator", Path::new("/usr/bin/env"), &arguments.map(str::to_owned), folder)?)
+        Ok(Process::start("operator", Path::new("/usr/bin/env"), &arguments, folder)?)
     }
 
     async fn sequence(&self, seed: u64) -> anyhow::Result<Kills> {

@@ -196,6 +196,11 @@ pub fn passes(operator: &Operator, kind: &str) -> u64 {
     metric(operator, &format!("skep_operator_reconcile_total{{controller=\"{kind}\""))
 }
 
+/// How often a controller has failed to bring an object to its desired state.
+pub fn failures(operator: &Operator, kind: &str) -> u64 {
+    metric(operator, &format!("skep_operator_reconcile_total{{controller=\"{kind}\",result=\"error\""))
+}
+
 /// How many objects a controller is yet to look at, sooner or later.
 pub fn waiting(operator: &Operator, kind: &str) -> u64 {
     metric(operator, &format!("skep_operator_queue_depth{{controller=\"{kind}\""))

@@ -15,6 +15,8 @@ pub(super) enum Fault {
     Delay(Duration),
     /// It is refused and was never there.
     Refuse(u16, &'static str),
+    /// It is refused because the namespace is on its way out.
+    Terminating,
     /// The connection is lost, and it was never there.
     Reset,
     /// Nobody answers for a while, and it was never there.
@@ -79,6 +81,11 @@ impl Faults {
     /// From now on whoever writes where the path has this part finds that somebody else was faster.
     pub fn contest(&self, part: &'static str) {
         *self.trouble.lock() = Some(Trouble { part, fault: Fault::Refuse(409, "Conflict"), writes_only: true });
+    }
+
+    /// From now on whoever writes where the path has this part is told that the namespace is on its way out.
+    pub fn terminate(&self, part: &'static str) {
+        *self.trouble.lock() = Some(Trouble { part, fault: Fault::Terminating, writes_only: true });
     }
 
     /// Everything can be reached again.
