@@ -13,8 +13,8 @@ use super::twin::Twin;
 use super::{outcome, people, surroundings};
 
 /// How often and how long it is looked for what has to come: far longer than it takes on a busy machine.
-const LOOKS: u32 = 1_200;
-const PAUSE: Duration = Duration::from_millis(100);
+const LOOKS: u32 = 600;
+const PAUSE: Duration = Duration::from_millis(200);
 /// In so many lives Secrets change, once.
 const SECRETS: u64 = 3;
 

@@ -1,7 +1,7 @@
 //! Clusters of two kinds, each started once, and a namespace in it for every test.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
@@ -39,6 +39,11 @@ enum Real {
 
 static OURS: OnceCell<Client> = OnceCell::const_new();
 static REAL: Mutex<Real> = Mutex::const_new(Real::NotStarted);
+
+/// How long and how often something is waited for: far longer than it takes on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(3);
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// The version that accepts everything.
 pub const LOOSE: &str = "loose";
@@ -158,37 +163,37 @@ impl Fixture {
     /// Looks at an object until it is as wanted.
     pub async fn until<K: OwnKind>(&self, name: &str, what: &str, wanted: impl Fn(&K) -> bool) -> K {
         let mut last = None;
-        for _ in 0..3_000 {
+        let found = asked(async || {
             last = self.api::<K>().get_opt(name).await.unwrap();
-            if let Some(object) = last.as_ref().filter(|object| wanted(object)) {
-                return object.clone();
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        panic!("{} {name} never was {what}: {last:#?}", K::DEFINITION.kind);
+            last.clone().filter(&wanted)
+        });
+        let found = found.await;
+        found.unwrap_or_else(|| panic!("{} {name} never was {what}: {last:#?}", K::DEFINITION.kind))
     }
 
     /// Asks until there is an answer.
-    pub async fn eventually<T>(&self, what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
-        for _ in 0..3_000 {
-            if let Some(answer) = ask().await {
-                return answer;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        panic!("there never was {what}");
+    pub async fn eventually<T>(&self, what: &str, ask: impl AsyncFnMut() -> Option<T>) -> T {
+        asked(ask).await.unwrap_or_else(|| panic!("there never was {what}"))
     }
 
     /// Waits until an object is gone.
     pub async fn until_gone<K: OwnKind>(&self, name: &str) {
-        for _ in 0..3_000 {
-            if self.api::<K>().get_opt(name).await.unwrap().is_none() {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        panic!("{} {name} is still there", K::DEFINITION.kind);
+        let is_gone = async || self.api::<K>().get_opt(name).await.unwrap().is_none().then_some(());
+        self.eventually(&format!("an end of {} {name}", K::DEFINITION.kind), is_gone).await;
     }
+}
+
+/// Asks again and again, ever more seldom, until there is an answer: those who wait must not keep others from working.
+async fn asked<T>(mut ask: impl AsyncFnMut() -> Option<T>) -> Option<T> {
+    let (begun, mut pause) = (Instant::now(), FIRST_PAUSE);
+    while begun.elapsed() < PATIENCE {
+        if let Some(answer) = ask().await {
+            return Some(answer);
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 3 / 2).min(LONGEST_PAUSE);
+    }
+    None
 }
 
 /// How often a controller has looked at an object.

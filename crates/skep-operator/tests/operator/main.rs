@@ -31,13 +31,16 @@ use libtest_mimic::{Arguments, Trial};
 
 use crate::cluster::{Fixture, Kind};
 
+/// Most of them wait most of the time.
+const AT_ONCE: usize = 6;
 /// Longer than any of this takes on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(10);
 /// The same for the long forms of tests.
 const SOAK_PATIENCE: Duration = Duration::from_mins(30);
 
 fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert(AT_ONCE);
     let trials = [Kind::Ours, Kind::Real].into_iter().flat_map(|kind| {
         [
             configs::trials(kind),
