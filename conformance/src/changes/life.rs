@@ -1,12 +1,12 @@
 //! A life: changes one after the other, an end, and a look at what has become of everything.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::bail;
 use serde_json::Value;
 
 use super::marks::{self, Mark};
+use super::outcome::Told;
 use super::place::Place;
 use super::random::Random;
 use super::twin::Twin;
@@ -73,13 +73,8 @@ impl Life {
         marks::check(&self.place, &self.marks).await
     }
 
-    async fn converge(
-        &self,
-        twin: &Place,
-        is_enough: impl Fn(&BTreeMap<String, Value>) -> bool,
-        words: &str,
-    ) -> anyhow::Result<()> {
-        let mut last = Default::default();
+    async fn converge(&self, twin: &Place, is_enough: impl Fn(&Told) -> bool, words: &str) -> anyhow::Result<()> {
+        let mut last = (Told::new(), Told::new());
         for _ in 0..LOOKS {
             last = (outcome::of(&self.place).await?, outcome::of(twin).await?);
             if last.0 == last.1 && is_enough(&last.0) {

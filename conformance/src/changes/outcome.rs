@@ -16,8 +16,11 @@ const CHECKSUM: &str = "CHECKSUM";
 /// What a server decides by itself.
 const DECIDED: [&str; 4] = ["clusterIP", "clusterIPs", "healthCheckNodePort", "nodePort"];
 
-/// Everything, by kind and name.
-pub(super) async fn of(place: &Place) -> kube::Result<BTreeMap<String, Value>> {
+/// What there is to say, by kind and name.
+pub(super) type Told = BTreeMap<String, Value>;
+
+/// What there is to say about everything.
+pub(super) async fn of(place: &Place) -> kube::Result<Told> {
     let mut all = BTreeMap::new();
     let mut owners = Owners::default();
     for resource in own_kinds() {
@@ -223,7 +226,7 @@ fn undecide(value: &mut Value) {
 }
 
 /// What differs, shortly.
-pub(super) fn difference(found: &BTreeMap<String, Value>, wanted: &BTreeMap<String, Value>) -> String {
+pub(super) fn difference(found: &Told, wanted: &Told) -> String {
     let names: BTreeSet<&String> = found.keys().chain(wanted.keys()).collect();
     let mut lines = Vec::new();
     for name in names {

@@ -6,9 +6,7 @@ use skep_api::config::run_config::RESERVED_HEADERS;
 /// What is wrong with a header that a proxy is to set.
 pub(crate) fn check(name: &str) -> Result<(), String> {
     if RESERVED_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
-        return Err(format!(
-            "the header {name} cannot be set: it says how a message travels, which the proxy decides"
-        ));
+        return Err(format!("the header {name} cannot be set: it says how a message travels, which the proxy decides"));
     }
     match name.parse::<HeaderName>() {
         Ok(_) => Ok(()),

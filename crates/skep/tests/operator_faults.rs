@@ -143,13 +143,7 @@ impl Cluster {
     }
 
     /// Starts an operator and kills it, again and again, until nothing changes any more.
-    async fn trouble(
-        &self,
-        folder: &Path,
-        namespace: &str,
-        seed: u64,
-        is_over: &AtomicBool,
-    ) -> anyhow::Result<Kills> {
+    async fn trouble(&self, folder: &Path, namespace: &str, seed: u64, is_over: &AtomicBool) -> anyhow::Result<Kills> {
         let mut random = Random(seed.rotate_left(32));
         let mut kills = Kills::default();
         while !is_over.load(Ordering::SeqCst) || kills.all < KILLS {

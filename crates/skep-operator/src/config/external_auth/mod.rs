@@ -111,9 +111,7 @@ mod tests {
     #[test]
     fn headers_can_be_sent() {
         let secret = json!({"name": "s", "key": "k"});
-        let injected = |name: &str| {
-            json!({"type": "headerInjection", "headerInjection": {"headerName": name, "valueSecretRef": secret}})
-        };
+        let injected = |name: &str| json!({"type": "headerInjection", "headerInjection": {"headerName": name, "valueSecretRef": secret}});
         let exchanged = |name: &str| {
             let settings = json!({"tokenUrl": "https://t", "audience": "a", "externalTokenHeaderName": name});
             json!({"type": "tokenExchange", "tokenExchange": settings})

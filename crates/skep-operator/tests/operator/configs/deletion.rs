@@ -8,11 +8,9 @@ use skep_api::kinds::{
     MCPAuthzConfig, MCPExternalAuthConfig, MCPOIDCConfig, MCPServer, MCPTelemetryConfig, MCPToolConfig,
     MCPWebhookConfig,
 };
-
-use super::{
-    ConfigExample, caught_up, condition, is_blocked, is_used_by, is_valid, server_of, settings, start,
-};
 use skep_conformance::changes::for_every_kind;
+
+use super::{ConfigExample, caught_up, condition, is_blocked, is_used_by, is_valid, server_of, settings, start};
 use crate::cluster::{Fixture, waiting};
 use crate::trials;
 use crate::wire::Faults;

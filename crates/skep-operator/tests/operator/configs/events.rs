@@ -10,9 +10,9 @@ use skep_api::kinds::{
     MCPAuthzConfig, MCPExternalAuthConfig, MCPOIDCConfig, MCPServer, MCPTelemetryConfig, MCPToolConfig,
     MCPWebhookConfig,
 };
+use skep_conformance::changes::for_every_kind;
 
 use super::{ConfigExample, caught_up, condition, is_blocked, is_valid, server_of, start};
-use skep_conformance::changes::for_every_kind;
 use crate::cluster::Fixture;
 use crate::trials;
 

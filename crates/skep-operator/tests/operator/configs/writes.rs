@@ -9,9 +9,9 @@ use skep_api::kinds::{
     MCPWebhookConfig,
 };
 use skep_api::names::field_managers;
+use skep_conformance::changes::{Example as _, for_every_kind};
 
 use super::{ConfigExample, caught_up, condition, is_blocked, is_used_by, is_valid, server_of, start};
-use skep_conformance::changes::{Example as _, for_every_kind};
 use crate::cluster::Fixture;
 use crate::trials;
 use crate::wire::Sent;
