@@ -63,7 +63,7 @@ impl Life {
 
     /// Waits until everything is as it is in a place that had no troubles; and once more when all mistakes are corrected,
     /// so that everything that was made for those who made them is looked at, too.
-    pub async fn compare(&self, twin: &Twin) -> anyhow::Result<()> {
+    pub async fn compare(&self, twin: &Twin<'_>) -> anyhow::Result<()> {
         let place = twin.place();
         self.converge(place, |_| true, "not what an untroubled operator makes of it").await?;
         for place in [&self.place, place] {

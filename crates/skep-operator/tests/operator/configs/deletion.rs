@@ -8,7 +8,7 @@ use skep_api::kinds::{
     MCPAuthzConfig, MCPExternalAuthConfig, MCPOIDCConfig, MCPServer, MCPTelemetryConfig, MCPToolConfig,
     MCPWebhookConfig,
 };
-use skep_conformance::changes::for_every_kind;
+use skep_conformance::changes::{Example as _, for_every_kind};
 
 use super::{ConfigExample, caught_up, condition, is_blocked, is_used_by, is_valid, server_of, settings, start};
 use crate::cluster::{Fixture, waiting};
