@@ -213,7 +213,8 @@ async fn a_wrong_auth_server_is_told_once_and_for_all(fixture: Fixture) {
     fixture.create::<MCPServer>("s", spec).await;
     let told = |server: &MCPServer| {
         let verdict = conditions::find(conditions_of(server), types::AUTH_SERVER_REF_VALIDATED);
-        verdict.is_some_and(|verdict| verdict.reason == "AuthServerRefInvalidConfig")
+        let is_seen = server.status.as_ref().is_some_and(|status| status.auth_server_config_hash.is_some());
+        is_seen && verdict.is_some_and(|verdict| verdict.reason == "AuthServerRefInvalidConfig")
     };
     let server = fixture.until::<MCPServer>("s", "told", told).await;
     let text = "OIDC config is required for embedded auth server: OIDCConfigRef must be set on the MCPServer";
