@@ -15,7 +15,7 @@ use crate::cluster::{Fixture, Kind};
 use crate::wire::Faults;
 
 /// On our server and on a real one, where everything takes longer.
-const SEQUENCES: (u64, u64) = (15, 3);
+const SEQUENCES: (u64, u64) = (10, 2);
 const CHANGES: usize = 30;
 
 pub fn trials(kind: Kind) -> Vec<Trial> {
