@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
+use serde_json::Value;
 use skep_api::names::operator;
 use skep_conformance::definitions;
 use snapbox::cmd::cargo_bin;
@@ -116,4 +117,17 @@ async fn probes_tell_whether_it_works_and_a_signal_ends_it_in_order() {
     let ended = until("an end", || process.0.try_wait().unwrap());
     assert!(ended.success(), "{}", fs::read_to_string(&log).unwrap());
     assert_eq!(holder().await.unwrap_or_default(), "");
+}
+
+#[test]
+fn the_error_that_ends_it_is_a_line_of_its_log() {
+    let mut command = skep(&["operator", "--kubeconfig", "/nowhere/kubeconfig"]);
+    let output = command.env("UNSTRUCTURED_LOGS", "false").env_remove("RUST_LOG").output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stderr).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let last = lines.last().unwrap();
+    assert_eq!(last["level"], "ERROR");
+    let told = last["msg"].as_str().unwrap();
+    assert!(told.contains("/nowhere/kubeconfig") && told.contains("\nhint: "), "{told}");
 }
