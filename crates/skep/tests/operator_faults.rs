@@ -130,8 +130,8 @@ impl Cluster {
             is_over.store(true, Ordering::SeqCst);
             life.end().await
         };
-        let (changed, kills) = tokio::join!(changes, self.trouble(folder.path(), &namespace, seed, &is_over));
-        changed?;
+        let (lived, kills) = tokio::join!(changes, self.trouble(folder.path(), &namespace, seed, &is_over));
+        lived?;
         let kills = kills?;
         let _operator = self.operator(folder.path(), &namespace)?;
 
