@@ -61,7 +61,8 @@ impl ApiServer {
 
     /// A client that may do everything, with connections of its own.
     pub async fn admin(&self) -> Result<Client, ControlPlaneError> {
-        let document = fs::read_to_string(self.admin_kubeconfig()).map_err(|error| ControlPlaneError::Client(error.to_string()))?;
+        let document = fs::read_to_string(self.admin_kubeconfig())
+            .map_err(|error| ControlPlaneError::Client(error.to_string()))?;
         control_plane::client(&document).await
     }
 
