@@ -54,10 +54,15 @@ impl ApiServer {
         self.ready_after
     }
 
+    /// The kubeconfig of somebody who may do everything.
+    pub fn admin_kubeconfig(&self) -> PathBuf {
+        self.data.join("kubeconfig")
+    }
+
     /// A client that may do everything, with connections of its own.
     pub async fn admin(&self) -> Result<Client, ControlPlaneError> {
-        let path = self.data.join("kubeconfig");
-        let document = fs::read_to_string(&path).map_err(|error| ControlPlaneError::Client(error.to_string()))?;
+        let document = fs::read_to_string(self.admin_kubeconfig())
+            .map_err(|error| ControlPlaneError::Client(error.to_string()))?;
         control_plane::client(&document).await
     }
 

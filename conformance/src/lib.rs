@@ -2,7 +2,9 @@
 //! real Redis.
 
 pub mod api_server;
+pub mod changes;
 pub mod control_plane;
+pub mod definitions;
 mod files;
 pub mod kube;
 pub mod kubectl;

@@ -43,7 +43,7 @@ struct Tier {
     settings: fn(u64) -> Vec<(&'static str, u64)>,
 }
 
-const TIERS: [Tier; 16] = [
+const TIERS: [Tier; 17] = [
     Tier {
         name: "apply",
         what: "300 random sequences of server-side apply, compared with the real server",
@@ -141,6 +141,15 @@ const TIERS: [Tier; 16] = [
         name: "operator-faults",
         what: "500 random sequences of changes while requests of the operator fail and it is killed",
         command: "test -p skep-operator --test operator Ours::faults",
+        rounds: 1,
+        settings: |round| {
+            vec![("SKEP_FAULT_SEQUENCES", FAULT_SEQUENCES), ("SKEP_FAULT_SEED", round.wrapping_mul(FAULT_SEQUENCES))]
+        },
+    },
+    Tier {
+        name: "operator-kills",
+        what: "kill -9 of skep operator at random moments of 500 random sequences of changes, and of 100 on the real server",
+        command: "test -p skep --test operator_faults",
         rounds: 1,
         settings: |round| {
             vec![("SKEP_FAULT_SEQUENCES", FAULT_SEQUENCES), ("SKEP_FAULT_SEED", round.wrapping_mul(FAULT_SEQUENCES))]

@@ -24,6 +24,9 @@ pub trait Reconcile: Send + Sync + 'static {
     /// The condition that tells whether all is well.
     const VERDICT: &'static str;
 
+    /// What `status.phase` says of an object that cannot be read, of a kind that has one.
+    const FAILED: Option<&'static str> = None;
+
     /// Who tells events about the kind.
     fn recorder(&self) -> &Recorder;
 
@@ -83,7 +86,7 @@ pub async fn run<R: Reconcile>(
                     object.cause
                 );
                 let verdict = Statement::fails(R::VERDICT, Name::Borrowed(reasons::INVALID_SPEC), message.as_str());
-                let is_news = match writer.condition(object, verdict).await {
+                let is_news = match writer.unreadable(object, verdict, R::FAILED).await {
                     Ok(is_news) => is_news,
                     // Some objects are so wrong that the API server takes no status for them.
                     Err(failure) if failure.is_final() => true,

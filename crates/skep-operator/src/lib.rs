@@ -11,6 +11,7 @@ pub mod election;
 pub mod events;
 mod failure;
 pub mod handshake;
+mod header_names;
 pub mod health;
 mod id;
 pub mod manifests;

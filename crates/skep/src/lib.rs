@@ -25,7 +25,7 @@ mod shell;
 mod stop;
 
 use std::ffi::OsString;
-use std::io::{self, Write as _};
+use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -39,13 +39,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
-    log::begin(commands::telling(&cli.command));
+    let telling = commands::telling(&cli.command);
+    log::begin(telling);
     match commands::dispatch(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if output::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            // When standard error cannot be written either, the exit code has to say it.
-            let _ = io::stderr().write_all(hint::report(&error).as_bytes());
+            log::end(telling, &hint::report(&error));
             ExitCode::from(hint::exit_code(&error).unwrap_or(FAILURE))
         }
     }

@@ -2,6 +2,8 @@
 
 mod json;
 
+use std::io::{self, Write as _};
+
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
@@ -39,4 +41,14 @@ pub(crate) fn begin(telling: Telling) {
         Telling::Usual => log.log_internal_errors(false).try_init(),
         Telling::Json { .. } => log.log_internal_errors(false).event_format(json::Lines).try_init(),
     };
+}
+
+/// Tells why the program ends, in the form of everything else. Nobody can turn that off.
+pub(crate) fn end(telling: Telling, report: &str) {
+    if matches!(telling, Telling::Json { .. }) && tracing::enabled!(tracing::Level::ERROR) {
+        tracing::error!("{}", report.trim_end());
+        return;
+    }
+    // When standard error cannot be written either, the exit code has to say it.
+    let _ = io::stderr().write_all(report.as_bytes());
 }

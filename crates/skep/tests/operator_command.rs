@@ -10,11 +10,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{Patch, PatchParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
+use serde_json::Value;
 use skep_api::names::operator;
+use skep_conformance::definitions;
 use snapbox::cmd::cargo_bin;
 
 /// Longer than any of this takes on a busy machine.
@@ -80,14 +80,6 @@ async fn client(kubeconfig: &str) -> Client {
     Client::try_from(config).unwrap()
 }
 
-async fn install_definitions(client: &Client) {
-    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
-    for entry in skep_api::crd::ALL {
-        let patch = Patch::Apply(entry.document());
-        api.patch(&entry.definition.crd_name(), &PatchParams::apply("test"), &patch).await.unwrap();
-    }
-}
-
 #[tokio::test]
 async fn probes_tell_whether_it_works_and_a_signal_ends_it_in_order() {
     let folder = tempfile::tempdir().unwrap();
@@ -111,7 +103,7 @@ async fn probes_tell_whether_it_works_and_a_signal_ends_it_in_order() {
     let holder = async || leases.get(operator::LEADER_ELECTION_ID).await.unwrap().spec.unwrap().holder_identity;
     assert!(holder().await.is_some_and(|holder| !holder.is_empty()));
 
-    install_definitions(&client).await;
+    definitions::install(&client, |document| document).await.unwrap();
     until("readiness", || get(health, "/readyz").filter(|(status, _)| *status == 200));
     let (status, text) = get(metrics, "/metrics").unwrap();
     assert_eq!(status, 200);
@@ -125,4 +117,17 @@ async fn probes_tell_whether_it_works_and_a_signal_ends_it_in_order() {
     let ended = until("an end", || process.0.try_wait().unwrap());
     assert!(ended.success(), "{}", fs::read_to_string(&log).unwrap());
     assert_eq!(holder().await.unwrap_or_default(), "");
+}
+
+#[test]
+fn the_error_that_ends_it_is_a_line_of_its_log() {
+    let mut command = skep(&["operator", "--kubeconfig", "/nowhere/kubeconfig"]);
+    let output = command.env("UNSTRUCTURED_LOGS", "false").env_remove("RUST_LOG").output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stderr).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let last = lines.last().unwrap();
+    assert_eq!(last["level"], "ERROR");
+    let told = last["msg"].as_str().unwrap();
+    assert!(told.contains("/nowhere/kubeconfig") && told.contains("\nhint: "), "{told}");
 }

@@ -1,7 +1,8 @@
 //! MCPWebhookConfig: services that look at requests before the MCP server does.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::config_status::{ConfigStatus, REFERENCES_COLUMN, VALID_COLUMN};
 use super::references::SecretKeyRef;
@@ -66,17 +67,26 @@ pub struct Webhook {
 }
 
 /// What happens to a request when a webhook does not answer as it should.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum WebhookFailurePolicy {
     /// The request is refused.
-    // Objects that are older than the schema have it in other letters.
     #[default]
-    #[serde(alias = "Fail")]
     Fail,
     /// The request goes on as if the webhook were not there.
-    #[serde(alias = "Ignore")]
     Ignore,
+}
+
+/// Objects that are older than the schema have it in other letters.
+impl<'de> Deserialize<'de> for WebhookFailurePolicy {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        match text.to_ascii_lowercase().as_str() {
+            "fail" => Ok(Self::Fail),
+            "ignore" => Ok(Self::Ignore),
+            _ => Err(D::Error::unknown_variant(&text, &["fail", "ignore"])),
+        }
+    }
 }
 
 /// How a webhook and the proxy prove to each other who they are.

@@ -68,6 +68,11 @@ impl From<String> for Complaint {
     }
 }
 
+/// What is wrong, for the author of a spec that says nothing at all: it is taken for one of the first type.
+fn for_empty<S: Default + PartialEq>(spec: &S, message: String) -> String {
+    if *spec == S::default() { format!("{message}, which it is when the spec says no type") } else { message }
+}
+
 /// Reads a spec and asks what is wrong with it.
 #[cfg(test)]
 fn complaint_about<K: ConfigKind>(spec: &serde_json::Value) -> String {

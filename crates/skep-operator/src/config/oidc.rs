@@ -6,7 +6,7 @@ use skep_api::kinds::mcp_oidc_config::{InlineOIDC, OIDCSource};
 use skep_api::names::finalizers;
 use url::Url;
 
-use super::{Complaint, ConfigKind};
+use super::{Complaint, ConfigKind, for_empty};
 
 impl ConfigKind for MCPOIDCConfig {
     const FINALIZER: &'static str = finalizers::MCP_OIDC_CONFIG;
@@ -24,7 +24,8 @@ impl ConfigKind for MCPOIDCConfig {
         ];
         for (name, source, is_set) in sources {
             if is_set != (spec.type_ == source) {
-                return Err(format!("{name} configuration must be set if and only if type is '{name}'").into());
+                let message = format!("{name} configuration must be set if and only if type is '{name}'");
+                return Err(for_empty(spec, message).into());
             }
         }
         if let Some(inline) = &spec.inline {
@@ -72,7 +73,10 @@ mod tests {
                 json!({"type": "kubernetesServiceAccount"}),
                 "kubernetesServiceAccount configuration must be set if and only if type is 'kubernetesServiceAccount'",
             ),
-            (json!({"type": "inline"}), "inline configuration must be set if and only if type is 'inline'"),
+            (
+                json!({"type": "inline"}),
+                "inline configuration must be set if and only if type is 'inline', which it is when the spec says no type",
+            ),
             (inline(json!({"issuer": "https://issuer.example"})), ""),
             (inline(json!({"issuer": ""})), ""),
             (

@@ -21,6 +21,8 @@ const EXTRA_ROLE_BINDING: &str = "toolhive-operator-extra-rolebinding";
 const RBAC: &str = "rbac.authorization.k8s.io/v1";
 /// Where the environment of the operator is in its Deployment.
 const VARIABLES: &str = "/spec/template/spec/containers/0/env";
+/// Where the user of the operator's container is.
+const RUN_AS_USER: &str = "/spec/template/spec/containers/0/securityContext/runAsUser";
 const METRICS_PORT: u16 = 8080;
 const HEALTH_PORT: u16 = 8081;
 
@@ -83,6 +85,17 @@ pub fn kustomization(resources: &[String], version: &str) -> Value {
         "resources": resources,
         "images": [{"name": IMAGE, "newTag": version}],
         "replacements": [{"source": source, "targets": [{"select": deployment, "fieldPaths": [variable]}]}],
+    })
+}
+
+/// What `kubectl apply -k` takes into a kustomization for OpenShift, which chooses the users of pods itself and refuses
+/// those that ask for one.
+pub fn openshift_component() -> Value {
+    let patch = json!([{"op": "remove", "path": RUN_AS_USER}]);
+    json!({
+        "apiVersion": "kustomize.config.k8s.io/v1alpha1",
+        "kind": "Component",
+        "patches": [{"target": {"kind": "Deployment", "name": NAME}, "patch": patch.to_string()}],
     })
 }
 

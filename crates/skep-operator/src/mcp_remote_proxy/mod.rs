@@ -75,6 +75,7 @@ fn refuse(wrong: &Wrong, report: &mut Report) -> Stop {
 impl Reconcile for MCPRemoteProxyController {
     type Kind = MCPRemoteProxy;
     const VERDICT: &'static str = types::READY;
+    const FAILED: Option<&'static str> = Some("Failed");
 
     fn recorder(&self) -> &Recorder {
         &self.recorder

@@ -114,6 +114,7 @@ fn is_replaced(deployment: &Value) -> bool {
 impl Reconcile for MCPServerController {
     type Kind = MCPServer;
     const VERDICT: &'static str = types::READY;
+    const FAILED: Option<&'static str> = Some("Failed");
 
     fn recorder(&self) -> &Recorder {
         &self.recorder

@@ -68,9 +68,11 @@ impl Begun {
         FIRST_RECHECK.saturating_mul(doubled).min(LAST_RECHECK)
     }
 
-    /// Whether it is time for another one: not while this one is under way.
+    /// Whether it is time for another one: not while this one is under way, nor when it has told all there is to know and
+    /// that is only not written down yet.
     fn is_due(&self, now: Instant) -> bool {
-        !self.is_under_way && now.duration_since(self.at) >= self.pause()
+        let is_final = matches!(self.answer, Some(Ok(_) | Err(Silence::Unauthorized)));
+        !self.is_under_way && !is_final && now.duration_since(self.at) >= self.pause()
     }
 }
 
@@ -194,6 +196,11 @@ mod tests {
             assert_eq!((begun.is_due(early), begun.is_due(due)), (false, true), "{begun:?}");
             begun = Begun::next(Some(begun), Some(1), at);
             assert!(begun.answer.is_some(), "what was said stands until there is another answer");
+        }
+        begun.is_under_way = false;
+        for answer in [Ok(3), Err(Silence::Unauthorized)] {
+            begun.answer = Some(answer);
+            assert!(!begun.is_due(at + Duration::from_mins(1)), "there is nothing else to know: {begun:?}");
         }
     }
 }

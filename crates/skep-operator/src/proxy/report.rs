@@ -19,6 +19,9 @@ const SHARED: [&str; 11] = [
     types::AUTHZ_PRIMARY_UPSTREAM_PROVIDER_IGNORED,
 ];
 
+/// Conditions that the contract gives no generation.
+const UNDATED: [&str; 1] = [types::AUTH_CONFIGURED];
+
 /// The statements of a pass, and which earlier ones stand although nothing was said.
 #[derive(Debug, Default)]
 pub struct Report {
@@ -61,6 +64,7 @@ impl Report {
         let mut statements = self.said;
         while let Some(statement) = (!statements.is_empty()).then(|| statements.remove(0)) {
             if statements.iter().all(|later| later.type_ != statement.type_) {
+                let generation = generation.filter(|_| !UNDATED.contains(&statement.type_.as_ref()));
                 conditions::set(&mut after, statement, generation, &now);
             }
         }

@@ -1,13 +1,13 @@
 //! The objects of a workload, written in the order in which they need each other.
 
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
+use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::ResourceExt as _;
 use serde::de::DeserializeOwned;
 use skep_api::kinds::transport::ServerTransport;
-use skep_api::names::{mcp_server, proxy_pod};
+use skep_api::names::mcp_server;
 use skep_control::Key;
 
 use super::gather::{HasKey, has_key};
@@ -96,11 +96,9 @@ pub async fn write<O: Proxied>(cluster: &Cluster, owner: &O, inputs: &Inputs<'_>
     tidy(cluster, owner, inputs).await.map_err(|failure| Step::Rights.failed(ApplyError::from(failure)))
 }
 
-/// Takes away what an earlier spec needed and this one does not.
+/// Takes away what an earlier spec needed and this one does not. Inline policies stay: pods of a rollout that is not over
+/// mount them, and could not start again without.
 async fn tidy<O: Proxied>(cluster: &Cluster, owner: &O, inputs: &Inputs<'_>) -> Result<(), Failure> {
-    if run_config::inline_authz(inputs).is_none() {
-        delete::<O, ConfigMap>(cluster, owner, &proxy_pod::inline_authz(inputs.common.name)).await?;
-    }
     if network_policy(inputs).is_none() {
         delete::<O, NetworkPolicy>(cluster, owner, &mcp_server::network_policy(inputs.common.name)).await?;
     }

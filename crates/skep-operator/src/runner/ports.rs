@@ -21,7 +21,7 @@ pub(super) fn ports(config: &RunConfig) -> Result<Vec<Port>, RunnerError> {
     }
     let bad = || RunnerError::Port(config.target_port.to_string());
     let target = u16::try_from(config.target_port).ok().filter(|port| *port > 0).ok_or_else(bad)?;
-    let mut ports = vec![Port { number: target, node_port: None }];
+    let mut ports = vec![Port { number: target, node_port: on_nodes(target) }];
     for text in &config.publish {
         let port = published(text).ok_or_else(|| RunnerError::Port(text.clone()))?;
         match ports.iter_mut().find(|known| known.number == port.number) {
@@ -32,11 +32,16 @@ pub(super) fn ports(config: &RunConfig) -> Result<Vec<Port>, RunnerError> {
     Ok(ports)
 }
 
+/// The port of nodes that a number means by itself.
+fn on_nodes(port: u16) -> Option<u16> {
+    Some(port).filter(|port| NODE_PORTS.contains(port))
+}
+
 fn published(text: &str) -> Option<Port> {
     let read = |text: &str| text.parse::<u16>().ok().filter(|port| *port > 0);
     let (outer, number) = match text.split_once(':') {
         Some((outer, inner)) => (Some(read(outer)?), read(inner)?),
         None => (None, read(text)?),
     };
-    Some(Port { number, node_port: outer.filter(|port| NODE_PORTS.contains(port)) })
+    Some(Port { number, node_port: outer.and_then(on_nodes) })
 }

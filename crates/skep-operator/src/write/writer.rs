@@ -46,16 +46,30 @@ impl<K: Kind> Writer<K> {
         self.patch_status(object.meta(), &before, changes).await
     }
 
-    /// States one condition of an object that cannot be read otherwise.
-    pub(crate) async fn condition(&self, object: &Unreadable, statement: Statement) -> Result<bool, Failure> {
+    /// Says what is wrong with an object that cannot be read otherwise, and that is news. A kind with a phase says so there,
+    /// too.
+    pub(crate) async fn unreadable(
+        &self,
+        object: &Unreadable,
+        statement: Statement,
+        phase: Option<&str>,
+    ) -> Result<bool, Failure> {
         let stated = object.status().get("conditions").cloned().unwrap_or_else(|| json!([]));
         // Conditions that cannot be read either are not ours to keep.
         let before: Vec<Condition> = serde_json::from_value(stated).unwrap_or_default();
         let mut after = before.clone();
-        if !conditions::set(&mut after, statement, object.metadata.generation, &now()) {
-            return Ok(false);
+        let mut changes = json!({});
+        let is_news = conditions::set(&mut after, statement, object.metadata.generation, &now());
+        if is_news {
+            changes["conditions"] = json!(after);
         }
-        self.patch_status(&object.metadata, object.status(), json!({"conditions": after})).await
+        if let Some(phase) = phase.filter(|phase| object.status()["phase"] != *phase) {
+            changes["phase"] = json!(phase);
+        }
+        if changes != json!({}) {
+            self.patch_status(&object.metadata, object.status(), changes).await?;
+        }
+        Ok(is_news)
     }
 
     async fn patch_status(&self, metadata: &ObjectMeta, before: &Value, changes: Value) -> Result<bool, Failure> {

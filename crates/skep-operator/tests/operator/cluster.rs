@@ -1,23 +1,16 @@
 //! Clusters of two kinds, each started once, and a namespace in it for every test.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Service, ServiceAccount};
-use k8s_openapi::api::networking::v1::NetworkPolicy;
-use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, DynamicObject};
-use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, Client};
 use serde_json::{Value, json};
-use skep_api::kinds::{
-    MCPAuthzConfig, MCPExternalAuthConfig, MCPOIDCConfig, MCPRemoteProxy, MCPServer, MCPTelemetryConfig, MCPToolConfig,
-    MCPWebhookConfig,
-};
+use skep_conformance::changes::Place;
 use skep_conformance::control_plane::ControlPlane;
+use skep_conformance::definitions;
 use skep_kube::auth::tokens::{SigningKey, TokenAuthority};
 use skep_kube::controllers::{self, Controllers};
 use skep_kube::server::Server;
@@ -46,6 +39,11 @@ enum Real {
 
 static OURS: OnceCell<Client> = OnceCell::const_new();
 static REAL: Mutex<Real> = Mutex::const_new(Real::NotStarted);
+
+/// How long and how often something is waited for: far longer than it takes on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(3);
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// The version that accepts everything.
 pub const LOOSE: &str = "loose";
@@ -99,16 +97,7 @@ pub async fn end() {
 }
 
 async fn install(client: &Client) {
-    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
-    for entry in skep_api::crd::ALL {
-        let params = PatchParams::apply("test").force();
-        let document = with_loose_version(entry.document());
-        api.patch(&entry.definition.crd_name(), &params, &Patch::Apply(&document)).await.unwrap();
-    }
-    for entry in skep_api::crd::ALL {
-        let established = conditions::is_crd_established();
-        await_condition(api.clone(), &entry.definition.crd_name(), established).await.unwrap();
-    }
+    definitions::install(client, with_loose_version).await.unwrap();
 }
 
 /// A version without a schema, through which objects can be written that today's schema refuses.
@@ -174,75 +163,47 @@ impl Fixture {
     /// Looks at an object until it is as wanted.
     pub async fn until<K: OwnKind>(&self, name: &str, what: &str, wanted: impl Fn(&K) -> bool) -> K {
         let mut last = None;
-        for _ in 0..3_000 {
+        let found = asked(async || {
             last = self.api::<K>().get_opt(name).await.unwrap();
-            if let Some(object) = last.as_ref().filter(|object| wanted(object)) {
-                return object.clone();
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        panic!("{} {name} never was {what}: {last:#?}", K::DEFINITION.kind);
+            last.clone().filter(&wanted)
+        });
+        let found = found.await;
+        found.unwrap_or_else(|| panic!("{} {name} never was {what}: {last:#?}", K::DEFINITION.kind))
     }
 
     /// Asks until there is an answer.
-    pub async fn eventually<T>(&self, what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
-        for _ in 0..3_000 {
-            if let Some(answer) = ask().await {
-                return answer;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        panic!("there never was {what}");
+    pub async fn eventually<T>(&self, what: &str, ask: impl AsyncFnMut() -> Option<T>) -> T {
+        asked(ask).await.unwrap_or_else(|| panic!("there never was {what}"))
     }
 
     /// Waits until an object is gone.
     pub async fn until_gone<K: OwnKind>(&self, name: &str) {
-        for _ in 0..3_000 {
-            if self.api::<K>().get_opt(name).await.unwrap().is_none() {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        panic!("{} {name} is still there", K::DEFINITION.kind);
+        let is_gone = async || self.api::<K>().get_opt(name).await.unwrap().is_none().then_some(());
+        self.eventually(&format!("an end of {} {name}", K::DEFINITION.kind), is_gone).await;
     }
 }
 
-/// The kinds that have a controller.
-pub fn own_kinds() -> [ApiResource; 8] {
-    [
-        ApiResource::erase::<MCPAuthzConfig>(&()),
-        ApiResource::erase::<MCPExternalAuthConfig>(&()),
-        ApiResource::erase::<MCPOIDCConfig>(&()),
-        ApiResource::erase::<MCPTelemetryConfig>(&()),
-        ApiResource::erase::<MCPToolConfig>(&()),
-        ApiResource::erase::<MCPWebhookConfig>(&()),
-        ApiResource::erase::<MCPServer>(&()),
-        ApiResource::erase::<MCPRemoteProxy>(&()),
-    ]
-}
-
-/// The kinds of everything that the operator makes for others.
-pub fn child_kinds() -> [ApiResource; 8] {
-    [
-        ApiResource::erase::<ConfigMap>(&()),
-        ApiResource::erase::<Deployment>(&()),
-        ApiResource::erase::<NetworkPolicy>(&()),
-        ApiResource::erase::<Role>(&()),
-        ApiResource::erase::<RoleBinding>(&()),
-        ApiResource::erase::<Service>(&()),
-        ApiResource::erase::<ServiceAccount>(&()),
-        ApiResource::erase::<StatefulSet>(&()),
-    ]
-}
-
-/// Whether an object of ours owns this one.
-pub fn is_ours(object: &DynamicObject) -> bool {
-    skep_operator::cluster::controller(&object.metadata).is_some_and(skep_operator::cluster::is_ours)
+/// Asks again and again, ever more seldom, until there is an answer: those who wait must not keep others from working.
+async fn asked<T>(mut ask: impl AsyncFnMut() -> Option<T>) -> Option<T> {
+    let (begun, mut pause) = (Instant::now(), FIRST_PAUSE);
+    while begun.elapsed() < PATIENCE {
+        if let Some(answer) = ask().await {
+            return Some(answer);
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 3 / 2).min(LONGEST_PAUSE);
+    }
+    None
 }
 
 /// How often a controller has looked at an object.
 pub fn passes(operator: &Operator, kind: &str) -> u64 {
     metric(operator, &format!("skep_operator_reconcile_total{{controller=\"{kind}\""))
+}
+
+/// How often a controller has failed to bring an object to its desired state.
+pub fn failures(operator: &Operator, kind: &str) -> u64 {
+    metric(operator, &format!("skep_operator_reconcile_total{{controller=\"{kind}\",result=\"error\""))
 }
 
 /// How many objects a controller is yet to look at, sooner or later.
@@ -274,9 +235,14 @@ impl Fixture {
         .await;
     }
 
+    /// The namespace, for those who know nothing of operators.
+    pub fn place(&self) -> Place {
+        Place { client: self.client.clone(), namespace: self.namespace.clone() }
+    }
+
     /// Objects of any kind.
     pub fn objects(&self, resource: &ApiResource) -> Api<DynamicObject> {
-        Api::namespaced_with(self.client.clone(), &self.namespace, resource)
+        self.place().objects(resource)
     }
 
     fn children<K: ChildKind>(&self) -> Api<DynamicObject> {

@@ -9,7 +9,7 @@ use skep_api::kinds::mcp_server::MCPServerPhase;
 use skep_api::kinds::{MCPGroup, MCPOIDCConfig, MCPRemoteProxy, MCPServer, MCPTelemetryConfig, MCPToolConfig};
 use skep_operator::settings::Settings;
 
-use crate::cluster::{Fixture, passes};
+use crate::cluster::{Fixture, failures, passes, waiting};
 use crate::configs::Example as _;
 use crate::remote_proxies;
 use crate::servers::{is_settled, settled};
@@ -22,6 +22,7 @@ trials![
     what_stays_wrong_is_told,
     a_group_that_is_to_go_counts_as_gone,
     what_no_watch_has_told_of_is_not_missing,
+    a_namespace_that_goes_is_waited_for_in_silence,
 ];
 
 const KEPT: [&str; 3] =
@@ -146,6 +147,32 @@ async fn a_group_that_is_to_go_counts_as_gone(fixture: Fixture) {
     let free = Patch::Merge(json!({"metadata": {"finalizers": null}}));
     fixture.api::<MCPGroup>().patch("g", &PatchParams::default(), &free).await.unwrap();
     fixture.until::<MCPServer>("s", "without it", says("GroupRefNotFound", "not found in namespace")).await;
+}
+
+async fn a_namespace_that_goes_is_waited_for_in_silence(fixture: Fixture) {
+    let faults = Faults::none();
+    let (operator, record) = fixture.operator_with(Settings::default(), faults.clone()).await;
+    faults.terminate("/deployments/");
+    fixture.create::<MCPServer>("s", json!({"image": "i"})).await;
+    fixture.create::<MCPRemoteProxy>("p", json!({"remoteUrl": "https://mcp.example.com"})).await;
+    for (kind, name) in [("MCPServer", "s"), ("MCPRemoteProxy", "p")] {
+        let refused = async || Some(record.writes_to(&format!("/deployments/{name}"))).filter(|sent| !sent.is_empty());
+        fixture.eventually("a refused write", refused).await;
+        let later = async || (waiting(&operator, kind) == 1).then_some(());
+        fixture.eventually("another look later", later).await;
+    }
+    fixture.quiet(&record).await;
+    let conflicts = record.answered_writes().await.iter().filter(|sent| sent.code == Some(409)).count();
+    let failures = failures(&operator, "MCPServer") + failures(&operator, "MCPRemoteProxy");
+    assert!(failures <= u64::try_from(conflicts).unwrap(), "{failures} failures are nothing that anybody has to know");
+    for (kind, name) in [("MCPServer", "s"), ("MCPRemoteProxy", "p")] {
+        let refused = record.writes_to(&format!("/deployments/{name}")).len();
+        assert!(refused <= 3, "{refused} attempts of {kind}");
+    }
+    faults.reconnect();
+    operator.resync();
+    settled(&fixture, "s").await;
+    fixture.until::<MCPRemoteProxy>("p", "settled", remote_proxies::is_settled).await;
 }
 
 async fn what_no_watch_has_told_of_is_not_missing(fixture: Fixture) {

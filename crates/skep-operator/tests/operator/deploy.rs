@@ -22,10 +22,11 @@ use crate::{remote_proxies, servers};
 const IMAGE: &str = "registry.example/team/skep:9";
 
 /// There is no kubectl without a real control plane.
-pub fn trials() -> [Trial; 2] {
+pub fn trials() -> [Trial; 3] {
     let everywhere = crate::trial(Kind::Real, "deploy::what_is_deployed_can_work", what_is_deployed_can_work);
     let name = "deploy::what_is_deployed_in_one_namespace_can_work_there";
-    [everywhere, crate::trial(Kind::Real, name, what_is_deployed_in_one_namespace_can_work_there)]
+    let there = crate::trial(Kind::Real, name, what_is_deployed_in_one_namespace_can_work_there);
+    [everywhere, there, crate::trial(Kind::Real, "deploy::openshift_chooses_the_user", openshift_chooses_the_user)]
 }
 
 /// The operator runs with a token of the service account that the manifests make, and may do what their roles say.
@@ -43,6 +44,26 @@ async fn what_is_deployed_in_one_namespace_can_work_there(fixture: Fixture) {
     let everywhere: Api<MCPServer> = Api::all(deployed.client.clone());
     let refused = everywhere.list(&ListParams::default()).await.unwrap_err();
     assert!(matches!(&refused, kube::Error::Api(status) if status.code == 403), "{refused}");
+}
+
+/// The component leaves everything else as it is.
+async fn openshift_chooses_the_user(_: Fixture) {
+    let plane = control_plane().await.unwrap();
+    let folder = plane.folder().join("openshift");
+    copy(&[env!("CARGO_MANIFEST_DIR"), "..", "..", "deploy"].iter().collect::<PathBuf>(), &folder.join("deploy"));
+    for base in ["deploy", "deploy/namespaced"] {
+        let operator = |components: &[&str]| {
+            let kustomization = json!({"resources": [base], "components": components});
+            std::fs::write(folder.join("kustomization.yaml"), kustomization.to_string()).unwrap();
+            let rendered = run(plane.kubectl().arg("kustomize").arg(&folder));
+            let documents = rendered.split("\n---\n").map(|text| serde_saphyr::from_str::<Value>(text).unwrap());
+            documents.into_iter().find(|document| document["kind"] == "Deployment").unwrap()
+        };
+        let mut plain = operator(&[]);
+        let context = &mut plain["spec"]["template"]["spec"]["containers"][0]["securityContext"];
+        assert!(context.as_object_mut().unwrap().remove("runAsUser").is_some());
+        assert_eq!(operator(&["deploy/openshift"]), plain, "{base}");
+    }
 }
 
 struct Deployed {

@@ -31,35 +31,38 @@ use libtest_mimic::{Arguments, Trial};
 
 use crate::cluster::{Fixture, Kind};
 
+/// The tests of each part, those that take longest first.
+const MODULES: [fn(Kind) -> Vec<Trial>; 17] = [
+    bad_manifests::trials,
+    election::trials,
+    rest::trials,
+    faults::trials,
+    migration::trials,
+    readiness::trials,
+    conditions::trials,
+    configs::trials,
+    servers::trials,
+    children::trials,
+    ownership::trials,
+    takeover::trials,
+    references::trials,
+    network::trials,
+    remote_proxies::trials,
+    openshift::trials,
+    runner::trials,
+];
+/// Most of them wait most of the time.
+const AT_ONCE: usize = 8;
 /// Longer than any of this takes on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(10);
 /// The same for the long forms of tests.
 const SOAK_PATIENCE: Duration = Duration::from_mins(30);
 
 fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
-    let trials = [Kind::Ours, Kind::Real].into_iter().flat_map(|kind| {
-        [
-            configs::trials(kind),
-            bad_manifests::trials(kind),
-            migration::trials(kind),
-            servers::trials(kind),
-            children::trials(kind),
-            ownership::trials(kind),
-            takeover::trials(kind),
-            conditions::trials(kind),
-            references::trials(kind),
-            readiness::trials(kind),
-            network::trials(kind),
-            remote_proxies::trials(kind),
-            openshift::trials(kind),
-            runner::trials(kind),
-            election::trials(kind),
-            rest::trials(kind),
-            faults::trials(kind),
-        ]
-    });
-    let conclusion = libtest_mimic::run(&arguments, trials.flatten().collect());
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert(AT_ONCE);
+    let both = |module: fn(Kind) -> Vec<Trial>| [Kind::Ours, Kind::Real].into_iter().flat_map(module);
+    let conclusion = libtest_mimic::run(&arguments, MODULES.into_iter().flat_map(both).collect());
     // These look at what the others have done, and disturb them.
     let is_whole = arguments.filter.is_none() && arguments.skip.is_empty();
     let last = libtest_mimic::run(&Arguments { test_threads: Some(1), ..arguments }, rights::trials(is_whole));

@@ -17,13 +17,13 @@ use skep_api::conditions::{self, Condition, ConditionStatus, types};
 use skep_api::kinds::mcp_server::MCPServerPhase;
 use skep_api::kinds::{MCPOIDCConfig, MCPServer};
 use skep_api::names::{annotations, labels};
+use skep_conformance::changes::run_backend;
 use skep_operator::handshake::{Handshake, Silence};
 use skep_operator::operator::Operator;
 use skep_operator::settings::Settings;
 
 use crate::cluster::{Fixture, passes, waiting};
 use crate::configs::Example as _;
-use crate::faults::run_backend;
 use crate::servers::settled;
 use crate::trials;
 use crate::wire::{Faults, Record};
@@ -56,7 +56,7 @@ pub async fn run_pods(fixture: &Fixture, name: &str) {
 
 /// A server that is ready, with a backend.
 async fn ready(fixture: &Fixture, name: &str) -> MCPServer {
-    run_backend(fixture, name).await;
+    run_backend(&fixture.place(), name).await.unwrap();
     run_pods(fixture, name).await;
     fixture.until::<MCPServer>(name, "ready", |server| phase(server) == Some(MCPServerPhase::Ready)).await
 }

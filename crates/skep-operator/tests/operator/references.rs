@@ -15,7 +15,7 @@ use skep_operator::cluster::OwnKind;
 use skep_operator::settings::Settings;
 
 use crate::cluster::{Fixture, passes, waiting};
-use crate::configs::{Example, is_blocked};
+use crate::configs::{ConfigExample, Example as _, is_blocked};
 use crate::servers::{is_settled, settled};
 use crate::trials;
 use crate::wire::Faults;
@@ -107,7 +107,7 @@ async fn a_mirrored_refusal_has_a_reason(fixture: Fixture) {
 }
 
 async fn every_change_of_a_config_rolls_the_proxy(fixture: Fixture) {
-    async fn change<K: Example>(fixture: &Fixture, specs: [Value; 2]) {
+    async fn change<K: ConfigExample>(fixture: &Fixture, specs: [Value; 2]) {
         let name = K::DEFINITION.singular();
         let [old, new] = specs;
         fixture.create::<K>(&name, old).await;
@@ -135,7 +135,7 @@ async fn every_change_of_a_config_rolls_the_proxy(fixture: Fixture) {
         assert_eq!(generation(&before), generation(&after), "nobody touched the server");
     }
     let (_operator, _record) = fixture.operator().await;
-    crate::faults::prepare(&fixture).await;
+    skep_conformance::changes::prepare(&fixture.place()).await.unwrap();
     let collector = |number: usize| {
         let endpoint = format!("collector-{number}:4318");
         json!({"openTelemetry": {"enabled": true, "endpoint": endpoint, "tracing": {"enabled": true}}})
@@ -177,7 +177,7 @@ fn auth_server() -> Value {
 }
 
 async fn a_config_that_is_to_go_serves_until_then(fixture: Fixture) {
-    async fn hold<K: Example>(fixture: &Fixture) {
+    async fn hold<K: ConfigExample>(fixture: &Fixture) {
         let name = format!("s-{}", K::DEFINITION.singular());
         fixture.create::<K>("c", K::good(1)).await;
         fixture.create::<MCPServer>(&name, json!({"image": "i", K::MEMBER: K::reference("c")})).await;
@@ -200,7 +200,7 @@ async fn a_config_that_is_to_go_serves_until_then(fixture: Fixture) {
         fixture.until_gone::<K>("c").await;
     }
     let (_operator, _record) = fixture.operator().await;
-    crate::faults::prepare(&fixture).await;
+    skep_conformance::changes::prepare(&fixture.place()).await.unwrap();
     hold::<MCPAuthzConfig>(&fixture).await;
     hold::<MCPExternalAuthConfig>(&fixture).await;
     hold::<MCPOIDCConfig>(&fixture).await;
@@ -213,7 +213,8 @@ async fn a_wrong_auth_server_is_told_once_and_for_all(fixture: Fixture) {
     fixture.create::<MCPServer>("s", spec).await;
     let told = |server: &MCPServer| {
         let verdict = conditions::find(conditions_of(server), types::AUTH_SERVER_REF_VALIDATED);
-        verdict.is_some_and(|verdict| verdict.reason == "AuthServerRefInvalidConfig")
+        let is_seen = server.status.as_ref().is_some_and(|status| status.auth_server_config_hash.is_some());
+        is_seen && verdict.is_some_and(|verdict| verdict.reason == "AuthServerRefInvalidConfig")
     };
     let server = fixture.until::<MCPServer>("s", "told", told).await;
     let text = "OIDC config is required for embedded auth server: OIDCConfigRef must be set on the MCPServer";

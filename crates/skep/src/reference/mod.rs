@@ -38,6 +38,8 @@ pub fn files() -> anyhow::Result<Vec<(PathBuf, String)>> {
     }
     let kustomization = skep_operator::manifests::namespaced_kustomization(version);
     files.push((namespaced.join("kustomization.yaml"), yaml_stream(&[kustomization])?));
+    let component = skep_operator::manifests::openshift_component();
+    files.push((PathBuf::from("deploy/openshift/kustomization.yaml"), yaml_stream(&[component])?));
     Ok(files)
 }
 

@@ -10,10 +10,12 @@ use std::sync::LazyLock;
 
 use skep_api::conditions::{Statement, reasons, types};
 use skep_api::kinds::MCPExternalAuthConfig;
+use skep_api::kinds::mcp_external_auth_config::MCPExternalAuthConfigSpec;
 use skep_api::names::finalizers;
 
 use super::rules::Rules;
-use super::{Complaint, ConfigKind};
+use super::{Complaint, ConfigKind, for_empty};
+use crate::header_names;
 
 static RULES: LazyLock<Rules> = LazyLock::new(Rules::of::<MCPExternalAuthConfig>);
 
@@ -24,7 +26,8 @@ impl ConfigKind for MCPExternalAuthConfig {
     /// The rules of the schema see to it that the member of the type is there, and no other.
     fn judge(&self) -> Result<(), Complaint> {
         let spec = &self.spec;
-        RULES.check(spec)?;
+        RULES.check(spec).map_err(|message| for_empty(spec, message))?;
+        check_headers(spec)?;
         if let Some(server) = &spec.embedded_auth_server {
             auth_server::check(server)?;
         }
@@ -44,6 +47,18 @@ impl ConfigKind for MCPExternalAuthConfig {
     fn advice(&self) -> Vec<Statement> {
         self.spec.embedded_auth_server.as_ref().map(auth_server::identity).into_iter().collect()
     }
+}
+
+/// Whether requests can carry the headers that are named.
+fn check_headers(spec: &MCPExternalAuthConfigSpec) -> Result<(), String> {
+    let injected = spec.header_injection.as_ref().map(|injection| injection.header_name.as_str());
+    let exchanged = spec.token_exchange.as_ref().and_then(|exchange| exchange.external_token_header_name.as_deref());
+    let exchanged = exchanged.filter(|name| !name.is_empty());
+    let named = [("headerInjection.headerName", injected), ("tokenExchange.externalTokenHeaderName", exchanged)];
+    for (field, name) in named {
+        name.map_or(Ok(()), header_names::check).map_err(|cause| format!("{field}: {cause}"))?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -78,7 +93,8 @@ mod tests {
         for (type_, settings) in examples() {
             judge::<MCPExternalAuthConfig>([(json!({"type": type_, type_: settings}), "")]);
             let rule = format!("{type_} configuration must be set if and only if type is '{type_}'");
-            assert_eq!(complaint_about::<MCPExternalAuthConfig>(&json!({"type": type_})), rule);
+            let told = complaint_about::<MCPExternalAuthConfig>(&json!({"type": type_}));
+            assert!(told.starts_with(&rule), "{told}");
             let besides = json!({"type": "unauthenticated", type_: settings});
             let told = complaint_about::<MCPExternalAuthConfig>(&besides);
             assert_eq!(told, format!("{rule}\nno configuration must be set when type is 'unauthenticated'"));
@@ -90,6 +106,35 @@ mod tests {
         let object: MCPExternalAuthConfig = serde_json::from_value(json!({"metadata": {"name": "c"}})).unwrap();
         assert!(object.validate().is_err());
         assert_eq!(object.advice(), []);
+    }
+
+    #[test]
+    fn headers_can_be_sent() {
+        let secret = json!({"name": "s", "key": "k"});
+        let injected = |name: &str| json!({"type": "headerInjection", "headerInjection": {"headerName": name, "valueSecretRef": secret}});
+        let exchanged = |name: &str| {
+            let settings = json!({"tokenUrl": "https://t", "audience": "a", "externalTokenHeaderName": name});
+            json!({"type": "tokenExchange", "tokenExchange": settings})
+        };
+        judge::<MCPExternalAuthConfig>([
+            (injected("X-Api-Key"), ""),
+            (
+                injected("Bad Header"),
+                "headerInjection.headerName: \"Bad Header\" is no name of a header; use letters, digits and hyphens",
+            ),
+            (
+                injected("Host"),
+                "headerInjection.headerName: the header Host cannot be set: it says how a message travels, which the \
+                 proxy decides",
+            ),
+            (exchanged(""), ""),
+            (exchanged("X-Token"), ""),
+            (
+                exchanged("X:Token"),
+                "tokenExchange.externalTokenHeaderName: \"X:Token\" is no name of a header; use letters, digits and \
+                 hyphens",
+            ),
+        ]);
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Whether a proxy can run with a document. Found here, a mistake is told in the status; found later, pods crash.
 
-use http::{HeaderName, HeaderValue};
-use skep_api::config::run_config::{HeaderForwardConfig, ProxyMode, RESERVED_HEADERS, RunConfig, Transport};
+use http::HeaderValue;
+use skep_api::config::run_config::{HeaderForwardConfig, ProxyMode, RunConfig, Transport};
 use skep_api::kinds::mcp_server::MCPServerSpec;
 
+use crate::header_names;
 use crate::proxy::Target;
 
 const PORTS: std::ops::RangeInclusive<i32> = 1..=65535;
@@ -62,14 +63,7 @@ fn check_remote(config: &RunConfig) -> Result<(), String> {
 fn check_headers(headers: &HeaderForwardConfig) -> Result<(), String> {
     const FIELD: &str = "spec.headerForward";
     for name in headers.add_plaintext_headers.keys().chain(headers.add_headers_from_secret.keys()) {
-        if RESERVED_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
-            return Err(format!(
-                "{FIELD}: the header {name} cannot be set: it says how a message travels, which the proxy decides"
-            ));
-        }
-        if name.parse::<HeaderName>().is_err() {
-            return Err(format!("{FIELD}: {name:?} is no name of a header; use letters, digits and hyphens"));
-        }
+        header_names::check(name).map_err(|cause| format!("{FIELD}: {cause}"))?;
     }
     for (name, value) in &headers.add_plaintext_headers {
         if HeaderValue::from_str(value.expose()).is_err() {

@@ -8,10 +8,9 @@ use skep_api::kinds::{
     MCPAuthzConfig, MCPExternalAuthConfig, MCPOIDCConfig, MCPServer, MCPTelemetryConfig, MCPToolConfig,
     MCPWebhookConfig,
 };
+use skep_conformance::changes::{Example as _, for_every_kind};
 
-use super::{
-    Example, caught_up, condition, for_every_kind, is_blocked, is_used_by, is_valid, server_of, settings, start,
-};
+use super::{ConfigExample, caught_up, condition, is_blocked, is_used_by, is_valid, server_of, settings, start};
 use crate::cluster::{Fixture, waiting};
 use crate::trials;
 use crate::wire::Faults;
@@ -23,7 +22,7 @@ trials![
 ];
 
 async fn a_used_config_stays_until_its_last_user_goes(fixture: Fixture) {
-    async fn hold<K: Example>(fixture: &Fixture) {
+    async fn hold<K: ConfigExample>(fixture: &Fixture) {
         let spec = K::bad().unwrap_or_else(|| K::good(1));
         let [one, two] = ["b", "a"].map(|name| format!("{}-{name}", K::DEFINITION.singular()));
         for server in [&one, &two] {

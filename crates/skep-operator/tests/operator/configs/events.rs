@@ -10,15 +10,16 @@ use skep_api::kinds::{
     MCPAuthzConfig, MCPExternalAuthConfig, MCPOIDCConfig, MCPServer, MCPTelemetryConfig, MCPToolConfig,
     MCPWebhookConfig,
 };
+use skep_conformance::changes::for_every_kind;
 
-use super::{Example, caught_up, condition, for_every_kind, is_blocked, is_valid, server_of, start};
+use super::{ConfigExample, caught_up, condition, is_blocked, is_valid, server_of, start};
 use crate::cluster::Fixture;
 use crate::trials;
 
 trials![each_change_is_told_once];
 
 /// Reason, type, action and words of every event about an object, sorted by reason.
-async fn told<K: Example>(fixture: &Fixture, name: &str) -> Vec<(String, String, String, String)> {
+async fn told<K: ConfigExample>(fixture: &Fixture, name: &str) -> Vec<(String, String, String, String)> {
     let api: Api<Event> = Api::namespaced(fixture.client.clone(), &fixture.namespace);
     let events = api.list(&ListParams::default()).await.unwrap().items.into_iter().filter(|event| {
         let about = event.regarding.clone().unwrap_or_default();
@@ -36,7 +37,7 @@ async fn told<K: Example>(fixture: &Fixture, name: &str) -> Vec<(String, String,
 }
 
 async fn each_change_is_told_once(fixture: Fixture) {
-    async fn change<K: Example>(fixture: &Fixture) {
+    async fn change<K: ConfigExample>(fixture: &Fixture) {
         fixture.create::<K>("c", K::good(1)).await;
         fixture.until::<K>("c", "valid", is_valid).await;
         let mut expected = Vec::new();

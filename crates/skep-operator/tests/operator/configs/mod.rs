@@ -14,6 +14,7 @@ use skep_api::kind::Kind as _;
 use skep_api::kinds::{
     MCPAuthzConfig, MCPExternalAuthConfig, MCPOIDCConfig, MCPTelemetryConfig, MCPToolConfig, MCPWebhookConfig,
 };
+pub use skep_conformance::changes::Example;
 use skep_operator::config::ConfigKind;
 use skep_operator::operator::Operator;
 use skep_operator::settings::Settings;
@@ -49,113 +50,13 @@ async fn start(fixture: &Fixture) -> (Operator, Record) {
     fixture.operator_with(settings(), Faults::none()).await
 }
 
-/// What a test needs to know of a kind.
-pub trait Example: ConfigKind {
-    /// A valid spec; every number gives another one.
-    fn good(number: usize) -> Value;
-    /// A spec that admission accepts and the controller does not, if there is one.
-    fn bad() -> Option<Value>;
-    /// The member of an MCPServer's spec that names the object.
-    const MEMBER: &'static str;
-    /// What else that member needs.
-    fn reference(name: &str) -> Value {
-        json!({"name": name})
-    }
-}
+/// A config kind with examples.
+pub trait ConfigExample: ConfigKind + Example {}
 
-impl Example for MCPOIDCConfig {
-    const MEMBER: &'static str = "oidcConfigRef";
-
-    fn good(number: usize) -> Value {
-        json!({"type": "inline", "inline": {"issuer": format!("https://issuer-{number}.example")}})
-    }
-
-    fn bad() -> Option<Value> {
-        Some(json!({"type": "inline", "inline": {"issuer": "ftp://100%.example"}}))
-    }
-
-    fn reference(name: &str) -> Value {
-        json!({"name": name, "audience": "a"})
-    }
-}
-
-impl Example for MCPExternalAuthConfig {
-    const MEMBER: &'static str = "externalAuthConfigRef";
-
-    fn good(number: usize) -> Value {
-        let secret = json!({"name": format!("secret-{number}"), "key": "k"});
-        json!({"type": "bearerToken", "bearerToken": {"tokenSecretRef": secret}, "obo": null})
-    }
-
-    fn bad() -> Option<Value> {
-        Some(json!({"type": "obo", "obo": {}, "bearerToken": null}))
-    }
-}
-
-impl Example for MCPAuthzConfig {
-    const MEMBER: &'static str = "authzConfigRef";
-
-    fn good(number: usize) -> Value {
-        let policy = format!("permit(principal == Client::\"{number}\", action, resource);");
-        json!({"type": "cedarv1", "config": {"policies": [policy]}})
-    }
-
-    fn bad() -> Option<Value> {
-        Some(json!({"type": "opa", "config": {"policies": []}}))
-    }
-}
-
-impl Example for MCPToolConfig {
-    const MEMBER: &'static str = "toolConfigRef";
-
-    fn good(number: usize) -> Value {
-        json!({"toolsFilter": [format!("tool-{number}")]})
-    }
-
-    fn bad() -> Option<Value> {
-        None
-    }
-}
-
-impl Example for MCPTelemetryConfig {
-    const MEMBER: &'static str = "telemetryConfigRef";
-
-    fn good(number: usize) -> Value {
-        json!({"openTelemetry": {"endpoint": format!("collector-{number}:4318"), "tracing": {"enabled": true}}})
-    }
-
-    fn bad() -> Option<Value> {
-        Some(json!({"openTelemetry": {"endpoint": "collector:4318", "tracing": {"enabled": false}}}))
-    }
-}
-
-impl Example for MCPWebhookConfig {
-    const MEMBER: &'static str = "webhookConfigRef";
-
-    fn good(number: usize) -> Value {
-        json!({"validating": [{"name": "w", "url": format!("https://hook-{number}.example")}]})
-    }
-
-    fn bad() -> Option<Value> {
-        Some(json!({"validating": [{"name": "w", "url": "http://hook.example"}]}))
-    }
-}
-
-/// Runs a test for each of the six kinds, one after the other.
-macro_rules! for_every_kind {
-    ($test:ident, $fixture:expr) => {{
-        $test::<MCPAuthzConfig>($fixture).await;
-        $test::<MCPExternalAuthConfig>($fixture).await;
-        $test::<MCPOIDCConfig>($fixture).await;
-        $test::<MCPTelemetryConfig>($fixture).await;
-        $test::<MCPToolConfig>($fixture).await;
-        $test::<MCPWebhookConfig>($fixture).await;
-    }};
-}
-pub(crate) use for_every_kind;
+impl<K: ConfigKind + Example> ConfigExample for K {}
 
 /// An MCPServer that names an object.
-fn server_of<K: Example>(name: &str) -> Value {
+fn server_of<K: ConfigExample>(name: &str) -> Value {
     json!({"image": "i", K::MEMBER: K::reference(name)})
 }
 
@@ -190,7 +91,7 @@ fn is_used_by<K: ConfigKind>(expected: &[&str]) -> impl Fn(&K) -> bool {
 
 /// Waits until everything of a kind that was asked for before this has been done: objects of a kind are looked at one
 /// after the other, and this one is looked at last.
-async fn caught_up<K: Example>(fixture: &Fixture, marker: &str) {
+async fn caught_up<K: ConfigExample>(fixture: &Fixture, marker: &str) {
     fixture.create::<K>(marker, K::good(0)).await;
     fixture.until::<K>(marker, "valid", is_valid).await;
     fixture.delete::<K>(marker).await;

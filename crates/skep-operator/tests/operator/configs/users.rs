@@ -9,9 +9,10 @@ use skep_api::kinds::{
     MCPAuthzConfig, MCPExternalAuthConfig, MCPOIDCConfig, MCPRemoteProxy, MCPServer, MCPServerEntry,
     MCPTelemetryConfig, MCPToolConfig, MCPWebhookConfig, VirtualMCPServer,
 };
+use skep_conformance::changes::{Example as _, for_every_kind};
 use skep_operator::settings::Settings;
 
-use super::{Example, for_every_kind, is_used_by, is_valid, server_of, start};
+use super::{ConfigExample, is_used_by, is_valid, server_of, start};
 use crate::cluster::Fixture;
 use crate::servers::settled;
 use crate::trials;
@@ -44,7 +45,7 @@ async fn a_controller_watches_what_it_needs(fixture: Fixture) {
 }
 
 async fn users_come_and_go(fixture: Fixture) {
-    async fn come_and_go<K: Example>(fixture: &Fixture) {
+    async fn come_and_go<K: ConfigExample>(fixture: &Fixture) {
         let server = format!("{}-user", K::DEFINITION.singular());
         let user = format!("MCPServer/{server}");
         // It names something that is not there yet.

@@ -5,9 +5,10 @@ use skep_api::conditions::{ConditionStatus, reasons, types};
 use skep_api::kinds::{
     MCPAuthzConfig, MCPExternalAuthConfig, MCPOIDCConfig, MCPTelemetryConfig, MCPToolConfig, MCPWebhookConfig,
 };
+use skep_conformance::changes::{Example as _, for_every_kind};
 use skep_operator::config::ConfigKind;
 
-use super::{Example, condition, for_every_kind, is_valid, start};
+use super::{ConfigExample, condition, is_valid, start};
 use crate::cluster::Fixture;
 use crate::trials;
 
@@ -20,7 +21,7 @@ trials![
 ];
 
 async fn specs_are_judged_and_hashed(fixture: Fixture) {
-    async fn judge<K: Example>(fixture: &Fixture) {
+    async fn judge<K: ConfigExample>(fixture: &Fixture) {
         fixture.create::<K>("c", K::good(1)).await;
         let first = fixture.until::<K>("c", "valid", is_valid).await;
         let valid = condition(&first, types::VALID).unwrap();

@@ -9,8 +9,9 @@ use skep_api::kinds::{
     MCPWebhookConfig,
 };
 use skep_api::names::field_managers;
+use skep_conformance::changes::{Example as _, for_every_kind};
 
-use super::{Example, caught_up, condition, for_every_kind, is_blocked, is_used_by, is_valid, server_of, start};
+use super::{ConfigExample, caught_up, condition, is_blocked, is_used_by, is_valid, server_of, start};
 use crate::cluster::Fixture;
 use crate::trials;
 use crate::wire::Sent;
@@ -42,7 +43,7 @@ fn assert_locked(sent: &Sent, members: &[&str]) {
     assert_eq!(found, members, "{sent:?}");
 }
 
-async fn come_and_go<K: Example>(fixture: &Fixture) {
+async fn come_and_go<K: ConfigExample>(fixture: &Fixture) {
     let object = json!({"metadata": {"name": "c", "finalizers": [FOREIGN]}, "spec": K::good(1)});
     let object: K = serde_json::from_value(object).unwrap();
     assert!(!object.finalizers().iter().any(|found| found == K::FINALIZER));
@@ -156,7 +157,7 @@ async fn a_condition_added_in_between_survives(fixture: Fixture) {
 }
 
 async fn a_second_look_writes_nothing(fixture: Fixture) {
-    async fn look_again<K: Example>(fixture: &Fixture) {
+    async fn look_again<K: ConfigExample>(fixture: &Fixture) {
         let server = format!("{}-user", K::DEFINITION.singular());
         fixture.create::<MCPServer>(&server, server_of::<K>("good")).await;
         fixture.create::<K>("good", K::good(1)).await;
@@ -165,7 +166,7 @@ async fn a_second_look_writes_nothing(fixture: Fixture) {
         fixture.create::<K>("bad", K::bad().unwrap_or_else(|| K::good(2))).await;
         fixture.until::<K>("bad", "judged", |object| condition(object, types::VALID).is_some()).await;
     }
-    async fn annotate<K: Example>(fixture: &Fixture) {
+    async fn annotate<K: ConfigExample>(fixture: &Fixture) {
         for name in ["good", "bad"] {
             let annotation = json!({"metadata": {"annotations": {"foreign": "a"}, "labels": {"foreign": "l"}}});
             let touched = fixture.merge::<K>(name, annotation).await;

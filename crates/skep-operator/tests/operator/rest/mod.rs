@@ -13,13 +13,13 @@ use libtest_mimic::Trial;
 use serde_json::{Value, json};
 use skep_api::conditions::{self, types};
 use skep_api::kinds::{MCPRemoteProxy, MCPServer};
+use skep_conformance::changes::{child_kinds, is_ours, own_kinds, run_backend};
 use skep_operator::cluster::OwnKind;
 use skep_operator::operator::Operator;
 use skep_operator::settings::Settings;
 
 use self::workloads::{Samples, settings};
-use crate::cluster::{Fixture, Kind, child_kinds, is_ours, own_kinds, passes};
-use crate::faults::run_backend;
+use crate::cluster::{Fixture, Kind, passes};
 use crate::readiness::{Script, run_pods};
 use crate::wire::{Faults, Record};
 
@@ -94,7 +94,7 @@ async fn start_some<'a>(fixture: &Fixture, samples: &'a Samples) -> Vec<&'a str>
         if proxy["spec"]["replicas"].as_u64().unwrap_or_default() == 0 || started.len() == RUNNING {
             continue;
         }
-        run_backend(fixture, &sample.name).await;
+        run_backend(&fixture.place(), &sample.name).await.unwrap();
         let is_adopted = |set: &Value| set["metadata"]["ownerReferences"][0]["kind"] == "MCPServer";
         fixture.until_child::<StatefulSet>(&sample.name, "adopted", is_adopted).await;
         started.push(sample.name.as_str());

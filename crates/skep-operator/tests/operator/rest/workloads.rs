@@ -14,7 +14,7 @@ use skep_operator::proxy::{Inputs, Proxied, Resolved};
 use skep_operator::settings::{DefaultRedis, ProxySettings};
 
 use crate::cluster::Fixture;
-use crate::configs::{Example, condition};
+use crate::configs::{ConfigExample, Example as _, condition};
 
 #[path = "../../../src/proxy/pod/samples.rs"]
 #[allow(dead_code, reason = "other tests need the rest of it")]
@@ -176,7 +176,7 @@ fn name(member: &str, place: usize) -> String {
     format!("{}-{place}", member.to_lowercase())
 }
 
-async fn judged<K: Example>(fixture: &Fixture, count: usize) {
+async fn judged<K: ConfigExample>(fixture: &Fixture, count: usize) {
     for place in 0..count {
         let judged = |object: &K| condition(object, types::VALID).is_some();
         fixture.until::<K>(&name(K::MEMBER, place), "judged", judged).await;

@@ -4,32 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use skep_conformance::changes::Random;
 
 use super::Sent;
-
-/// Numbers that look random (splitmix64).
-#[derive(Clone, Debug)]
-pub struct Random(pub u64);
-
-impl Random {
-    fn number(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// A number below `end`.
-    pub fn below(&mut self, end: usize) -> usize {
-        let end = u64::try_from(end).unwrap();
-        usize::try_from(self.number() % end).unwrap()
-    }
-
-    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len())]
-    }
-}
 
 /// What happens to a request.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +15,8 @@ pub(super) enum Fault {
     Delay(Duration),
     /// It is refused and was never there.
     Refuse(u16, &'static str),
+    /// It is refused because the namespace is on its way out.
+    Terminating,
     /// The connection is lost, and it was never there.
     Reset,
     /// Nobody answers for a while, and it was never there.
@@ -102,6 +81,11 @@ impl Faults {
     /// From now on whoever writes where the path has this part finds that somebody else was faster.
     pub fn contest(&self, part: &'static str) {
         *self.trouble.lock() = Some(Trouble { part, fault: Fault::Refuse(409, "Conflict"), writes_only: true });
+    }
+
+    /// From now on whoever writes where the path has this part is told that the namespace is on its way out.
+    pub fn terminate(&self, part: &'static str) {
+        *self.trouble.lock() = Some(Trouble { part, fault: Fault::Terminating, writes_only: true });
     }
 
     /// Everything can be reached again.

@@ -3,7 +3,7 @@
 mod faults;
 mod record;
 
-pub use faults::{Faults, Random};
+pub use faults::Faults;
 pub use record::{Record, Sent};
 
 use std::io;
@@ -39,7 +39,9 @@ pub fn client(inner: Client, user: &str, namespace: &str, faults: Faults) -> (Cl
             let fault = faults.next(&sent);
             let number = record.note(sent.clone()).await;
             let answer = spoil(fault, &inner, Request::from_parts(parts, Body::from(bytes))).await?;
-            rights::note(&sent, answer.status());
+            if answer.extensions().get::<Spoilt>().is_none() {
+                rights::note(&sent, answer.status());
+            }
             record.answered(number, answer.status().as_u16());
             Ok::<_, BoxError>(answer)
         }
@@ -61,7 +63,8 @@ async fn spoil(fault: Fault, inner: &Client, request: Request<Body>) -> Result<A
             Err(io::Error::from(io::ErrorKind::TimedOut).into())
         }
         Fault::Reset => Err(io::Error::from(io::ErrorKind::ConnectionReset).into()),
-        Fault::Refuse(code, reason) => Ok(refusal(code, reason)),
+        Fault::Refuse(code, reason) => Ok(refusal(code, reason, &[])),
+        Fault::Terminating => Ok(refusal(403, "Forbidden", &["NamespaceTerminating"])),
         Fault::Lose => {
             send(inner, request).await?;
             Err(io::Error::from(io::ErrorKind::ConnectionReset).into())
@@ -77,10 +80,16 @@ async fn send(inner: &Client, request: Request<Body>) -> Result<Answer, BoxError
     Ok(inner.send(request).await?.map(|body| body.map_err(BoxError::from).boxed_unsync()))
 }
 
-fn refusal(code: u16, reason: &str) -> Answer {
+/// An answer that no server has given.
+#[derive(Clone, Copy)]
+struct Spoilt;
+
+fn refusal(code: u16, reason: &str, causes: &[&str]) -> Answer {
+    let causes: Vec<_> = causes.iter().map(|cause| serde_json::json!({"reason": cause})).collect();
     let status = serde_json::json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code,
-        "reason": reason, "message": "spoilt by the test"});
+        "reason": reason, "message": "spoilt by the test", "details": {"causes": causes}});
     let mut response = Response::new(Full::from(status.to_string()).map_err(|never| match never {}).boxed_unsync());
     *response.status_mut() = http::StatusCode::from_u16(code).unwrap();
+    response.extensions_mut().insert(Spoilt);
     response
 }

@@ -7,21 +7,25 @@ use kube::api::{DynamicObject, ListParams};
 use serde_json::{Map, Value, json};
 use skep_api::names::{annotations, labels};
 
+use super::kinds::{child_kinds, controller, own_kinds};
 use super::marks::{FINALIZER, FOREIGN};
-use crate::cluster::{Fixture, child_kinds, is_ours, own_kinds};
+use super::place::Place;
 
 const PLACE: &str = "NAMESPACE";
 const CHECKSUM: &str = "CHECKSUM";
 /// What a server decides by itself.
 const DECIDED: [&str; 4] = ["clusterIP", "clusterIPs", "healthCheckNodePort", "nodePort"];
 
-/// Everything, by kind and name.
-pub async fn of(fixture: &Fixture) -> BTreeMap<String, Value> {
+/// What there is to say, by kind and name.
+pub(super) type Told = BTreeMap<String, Value>;
+
+/// What there is to say about everything.
+pub(super) async fn of(place: &Place) -> kube::Result<Told> {
     let mut all = BTreeMap::new();
     let mut owners = Owners::default();
     for resource in own_kinds() {
         let is_workload = ["MCPServer", "MCPRemoteProxy"].contains(&resource.kind.as_str());
-        for object in fixture.objects(&resource).list(&ListParams::default()).await.unwrap() {
+        for object in place.objects(&resource).list(&ListParams::default()).await? {
             let document = json!(object);
             owners.note(&object, &document);
             let told = if is_workload { workload(&object, &document) } else { config(&object, &document) };
@@ -30,44 +34,47 @@ pub async fn of(fixture: &Fixture) -> BTreeMap<String, Value> {
     }
     let mut children = Vec::new();
     for resource in child_kinds() {
-        let listed = fixture.objects(&resource).list(&ListParams::default()).await.unwrap();
-        let is_known = |child: &DynamicObject| is_ours(child) || is_unowned_backend(child);
-        children.extend(listed.items.into_iter().filter(is_known).map(|child| (resource.kind.clone(), child)));
+        let listed = place.objects(&resource).list(&ListParams::default()).await?.items.into_iter();
+        let listed = listed.filter(|child| !owners.need_no_more(child));
+        children.extend(listed.map(|child| (resource.kind.clone(), child)));
     }
     let checksums: Vec<String> = children.iter().filter_map(|(_, child)| checksum(child)).collect();
     for (kind, child) in &children {
         let told = match owners.of(child) {
             Owner::Gone => json!("an orphan"),
-            // It has what it had when all was well with it.
+            Owner::Nobody => json!("nobody's"),
+            // It has what it had when all was well with it; when all is well again, it is looked at.
             Owner::Failed => continue,
             Owner::There => built(kind, child, &checksums),
         };
         all.insert(format!("{kind} {}", child.name_any()), told);
     }
-    all.into_iter().map(|(name, told)| (name, anywhere(&told, &fixture.namespace))).collect()
-}
-
-/// Whether it is the StatefulSet of a backend without an owner.
-fn is_unowned_backend(child: &DynamicObject) -> bool {
-    let is_labelled = child.labels().get(labels::TOOLHIVE_NAME) == Some(&child.name_any());
-    is_labelled && skep_operator::cluster::controller(&child.metadata).is_none()
+    Ok(all.into_iter().map(|(name, told)| (name, anywhere(&told, &place.namespace))).collect())
 }
 
 /// The same in every namespace.
 fn anywhere(told: &Value, namespace: &str) -> Value {
-    serde_json::from_str(&told.to_string().replace(namespace, PLACE)).unwrap()
+    replaced(told, |text| text.replace(namespace, PLACE))
+}
+
+/// The same with other texts. What is put there has to be one that JSON can hold as it is.
+fn replaced(told: &Value, replace: impl Fn(String) -> String) -> Value {
+    serde_json::from_str(&replace(told.to_string())).unwrap_or_default()
 }
 
 #[derive(Default)]
 struct Owners {
     there: BTreeSet<String>,
-    /// MCPServers by name.
-    servers: BTreeMap<String, String>,
+    /// MCPServers that have failed, by name.
+    failed_servers: BTreeSet<String>,
     failed: BTreeSet<String>,
+    /// Those whose policies are inline.
+    inline: BTreeSet<String>,
 }
 
 enum Owner {
     Gone,
+    Nobody,
     Failed,
     There,
 }
@@ -77,21 +84,31 @@ impl Owners {
         let uid = object.uid().unwrap_or_default();
         if document["status"]["phase"] == "Failed" {
             self.failed.insert(uid.clone());
+            if document["kind"] == "MCPServer" {
+                self.failed_servers.insert(object.name_any());
+            }
         }
-        if document["kind"] == "MCPServer" {
-            self.servers.insert(object.name_any(), uid.clone());
+        if document["spec"]["authzConfig"]["type"] == "inline" {
+            self.inline.insert(uid.clone());
         }
         self.there.insert(uid);
     }
 
+    /// Whether a child is left for pods that may still run: policies that its owner has elsewhere now.
+    fn need_no_more(&self, child: &DynamicObject) -> bool {
+        let owner = controller(child).map(|owner| &owner.uid);
+        child.labels().get(labels::AUTHZ).is_some_and(|value| value == labels::AUTHZ_INLINE)
+            && owner.is_some_and(|uid| self.there.contains(uid) && !self.inline.contains(uid))
+    }
+
     fn of(&self, child: &DynamicObject) -> Owner {
-        let owner = skep_operator::cluster::controller(&child.metadata).map(|owner| &owner.uid);
-        // A backend that nobody has adopted belongs to the server of its name.
-        let uid = owner.or_else(|| self.servers.get(&child.name_any()));
-        match uid {
+        match controller(child).map(|owner| &owner.uid) {
+            // Its backend is adopted when all is well with it.
+            None if self.failed_servers.contains(&child.name_any()) => Owner::Failed,
+            None => Owner::Nobody,
             Some(uid) if self.failed.contains(uid) => Owner::Failed,
             Some(uid) if self.there.contains(uid) => Owner::There,
-            _ => Owner::Gone,
+            Some(_) => Owner::Gone,
         }
     }
 }
@@ -161,8 +178,7 @@ fn checksum(child: &DynamicObject) -> Option<String> {
 
 /// A child without what the server, its controllers and others have added.
 fn built(kind: &str, child: &DynamicObject, checksums: &[String]) -> Value {
-    let owner = skep_operator::cluster::controller(&child.metadata);
-    let owner = owner.map(|owner| json!([owner.kind, owner.name, owner.block_owner_deletion]));
+    let owner = controller(child).map(|owner| json!([owner.kind, owner.name, owner.block_owner_deletion]));
     if kind == "StatefulSet" {
         // Whoever runs the backend writes the rest.
         return json!({"owner": owner});
@@ -182,8 +198,8 @@ fn built(kind: &str, child: &DynamicObject, checksums: &[String]) -> Value {
         }
     }
     undecide(&mut document);
-    let text = checksums.iter().fold(document.to_string(), |text, checksum| text.replace(checksum, CHECKSUM));
-    serde_json::from_str(&text).unwrap()
+    let mask = |text| checksums.iter().fold(text, |text: String, checksum| text.replace(checksum, CHECKSUM));
+    replaced(&document, mask)
 }
 
 /// Labels or annotations, those of others and those that count rollouts and restarts aside.
@@ -210,7 +226,7 @@ fn undecide(value: &mut Value) {
 }
 
 /// What differs, shortly.
-pub fn difference(found: &BTreeMap<String, Value>, wanted: &BTreeMap<String, Value>) -> String {
+pub(super) fn difference(found: &Told, wanted: &Told) -> String {
     let names: BTreeSet<&String> = found.keys().chain(wanted.keys()).collect();
     let mut lines = Vec::new();
     for name in names {

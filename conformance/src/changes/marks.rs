@@ -1,21 +1,22 @@
 //! What others write onto the operator's objects and children, and must find there again.
 
+use anyhow::ensure;
 use kube::ResourceExt as _;
 use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
-use super::changes::forgive;
-use crate::cluster::{Fixture, child_kinds, is_ours, own_kinds};
-use crate::wire::Random;
+use super::kinds::{child_kinds, is_ours, own_kinds};
+use super::place::{Place, forgive};
+use super::random::Random;
 
 /// The name of every word, finalizer, condition and container of others.
-pub const FOREIGN: &str = "foreign";
+pub(super) const FOREIGN: &str = "foreign";
 /// The finalizer of others; it has to have a domain.
-pub const FINALIZER: &str = "example.com/foreign";
+pub(super) const FINALIZER: &str = "example.com/foreign";
 
 /// Something that somebody else has written onto an object.
 #[derive(Clone, Debug)]
-pub struct Mark {
+pub(super) struct Mark {
     resource: ApiResource,
     name: String,
     uid: Option<String>,
@@ -46,15 +47,15 @@ impl What {
 }
 
 /// Writes something onto an object or a child, if there is one.
-pub async fn mark_something(fixture: &Fixture, random: &mut Random) -> Option<Mark> {
+pub(super) async fn mark_something(place: &Place, random: &mut Random) -> kube::Result<Option<Mark>> {
     let own = own_kinds();
     let is_own = random.below(2) == 0;
     let children = child_kinds();
     let resource = if is_own { &own[random.below(own.len())] } else { &children[random.below(children.len())] }.clone();
-    let found = fixture.objects(&resource).list(&ListParams::default()).await.unwrap();
+    let found = place.objects(&resource).list(&ListParams::default()).await?;
     let candidates: Vec<&DynamicObject> = found.items.iter().filter(|object| is_own || is_ours(object)).collect();
     if candidates.is_empty() {
-        return None;
+        return Ok(None);
     }
     let name = candidates[random.below(candidates.len())].name_any();
     let what = match resource.kind.as_str() {
@@ -62,15 +63,15 @@ pub async fn mark_something(fixture: &Fixture, random: &mut Random) -> Option<Ma
         _ if is_own => random.pick(&[What::Words, What::Finalizer, What::Condition]),
         _ => What::Words,
     };
-    let uid = write(fixture, &resource, &name, what).await?.uid();
-    Some(Mark { resource, name, uid, what })
+    let written = write(place, &resource, &name, what).await?;
+    Ok(written.map(|written| Mark { resource, name, uid: written.uid(), what }))
 }
 
-async fn write(fixture: &Fixture, resource: &ApiResource, name: &str, what: What) -> Option<DynamicObject> {
-    let api = fixture.objects(resource);
+async fn write(place: &Place, resource: &ApiResource, name: &str, what: What) -> kube::Result<Option<DynamicObject>> {
+    let api = place.objects(resource);
     let params = PatchParams { field_manager: Some("somebody-else".to_owned()), ..PatchParams::default() };
     loop {
-        let object = api.get_opt(name).await.unwrap()?;
+        let Some(object) = api.get_opt(name).await? else { return Ok(None) };
         let document = json!(object);
         let version = json!({"resourceVersion": object.resource_version()});
         let written = match what {
@@ -79,7 +80,7 @@ async fn write(fixture: &Fixture, resource: &ApiResource, name: &str, what: What
                 api.patch(name, &params, &Patch::Merge(&json!({"metadata": words}))).await
             }
             // Of an object that is being deleted a finalizer can be taken, not added.
-            What::Finalizer if object.metadata.deletion_timestamp.is_some() => return None,
+            What::Finalizer if object.metadata.deletion_timestamp.is_some() => return Ok(None),
             What::Finalizer => {
                 let mut metadata = version;
                 metadata["finalizers"] = with(&document["metadata"]["finalizers"], json!(FINALIZER));
@@ -99,8 +100,8 @@ async fn write(fixture: &Fixture, resource: &ApiResource, name: &str, what: What
                 api.patch(name, &PatchParams::apply("mesh").force(), &Patch::Apply(&patch)).await
             }
         };
-        if let Some(written) = forgive(written) {
-            return Some(written);
+        if let Some(written) = forgive(written)? {
+            return Ok(Some(written));
         }
     }
 }
@@ -115,27 +116,26 @@ fn with(list: &Value, item: Value) -> Value {
 }
 
 /// Fails when an object still exists and has lost what somebody else wrote onto it.
-pub async fn assert_kept(fixture: &Fixture, marks: &[Mark], seed: u64) {
+pub(super) async fn check(place: &Place, marks: &[Mark]) -> anyhow::Result<()> {
     for mark in marks {
-        let found = fixture.objects(&mark.resource).get_opt(&mark.name).await.unwrap();
+        let found = place.objects(&mark.resource).get_opt(&mark.name).await?;
         let Some(found) = found.filter(|found| found.uid() == mark.uid) else { continue };
         let (kind, name, what) = (&mark.resource.kind, &mark.name, mark.what);
         // Whoever put a finalizer there takes it away in the end.
         let is_let_go = matches!(what, What::Finalizer) && found.metadata.deletion_timestamp.is_some();
-        assert!(
-            is_let_go || what.is_on(&json!(found)),
-            "seed {seed}: {kind} {name} has lost {what:?} of others: {found:#?}"
-        );
+        let is_kept = is_let_go || what.is_on(&json!(found));
+        ensure!(is_kept, "{kind} {name} has lost {what:?} of others: {found:#?}");
     }
+    Ok(())
 }
 
 /// Takes the finalizers of others off objects that are to go.
-pub async fn let_go(fixture: &Fixture) {
+pub(super) async fn let_go(place: &Place) -> kube::Result<()> {
     for resource in own_kinds() {
-        let api = fixture.objects(&resource);
-        for listed in api.list(&ListParams::default()).await.unwrap() {
+        let api = place.objects(&resource);
+        for listed in api.list(&ListParams::default()).await? {
             loop {
-                let Some(object) = api.get_opt(&listed.name_any()).await.unwrap() else { break };
+                let Some(object) = api.get_opt(&listed.name_any()).await? else { break };
                 if object.metadata.deletion_timestamp.is_none() || !object.finalizers().contains(&FINALIZER.to_owned())
                 {
                     break;
@@ -143,8 +143,9 @@ pub async fn let_go(fixture: &Fixture) {
                 let others: Vec<&String> = object.finalizers().iter().filter(|found| *found != FINALIZER).collect();
                 let metadata = json!({"resourceVersion": object.resource_version(), "finalizers": others});
                 let patch = json!({"metadata": metadata});
-                forgive(api.patch(&object.name_any(), &PatchParams::default(), &Patch::Merge(&patch)).await);
+                forgive(api.patch(&object.name_any(), &PatchParams::default(), &Patch::Merge(&patch)).await)?;
             }
         }
     }
+    Ok(())
 }
