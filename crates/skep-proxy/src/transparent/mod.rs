@@ -254,7 +254,7 @@ impl Transparent {
         }
         let mut outgoing = Outgoing {
             method: parts.method,
-            uri: target::join(&self.target.origin(), &path).ok_or_else(bad)?,
+            uri: self.target.at(path).ok_or_else(bad)?,
             headers,
             body: known.body.clone(),
             signer: parts.extensions.get().cloned(),
@@ -353,7 +353,7 @@ fn is_event_stream(headers: &HeaderMap) -> bool {
 impl Outgoing {
     /// Points a request at the server of its session.
     fn aim(&mut self, session: &Session) {
-        let origin = session.metadata.get(BACKEND_URL);
+        let origin = session.metadata.get(BACKEND_URL).filter(|origin| !target::is_at(&self.uri, origin));
         let uri = origin.zip(self.uri.path_and_query()).and_then(|(origin, path)| target::join(origin, path));
         if let Some(uri) = uri {
             self.uri = uri;
