@@ -8,7 +8,7 @@ mod entities;
 mod values;
 
 use cedar_policy::{
-    Authorizer, Context, Decision, Entities, EntityId, EntityTypeName, EntityUid, Policy, PolicyId, PolicySet, Request,
+    Authorizer, Context, Decision, Entity, EntityId, EntityTypeName, EntityUid, Policy, PolicyId, PolicySet, Request,
     RestrictedExpression,
 };
 use serde_json::{Map, Value};
@@ -117,11 +117,10 @@ struct Types {
     features: [EntityTypeName; Feature::ALL.len()],
 }
 
-/// A caller on the stage, ready to be asked about.
+/// A caller, ready to be asked about.
 pub(super) struct Principal {
-    uid: EntityUid,
     attributes: Attributes,
-    entities: Entities,
+    entity: Entity,
 }
 
 impl Cedar {
@@ -157,7 +156,7 @@ impl Cedar {
         (!self.upstream_provider.is_empty()).then_some(&*self.upstream_provider)
     }
 
-    /// Puts a caller on the stage.
+    /// A caller as policies see it.
     pub(super) fn principal(&self, caller: Caller<'_>) -> Result<Principal, Denied> {
         let own = caller.claims.ok_or(Denied::NoCaller)?;
         let upstream = match (self.upstream_provider(), caller.access_token) {
@@ -171,8 +170,8 @@ impl Cedar {
         let attributes = claims::attributes(claims, &self.multi_valued_claims);
         let groups = claims::groups(claims, &self.group_claim, &self.role_claim);
         let parents = groups.into_iter().map(|group| uid(&self.types.group, group)).collect();
-        let entities = self.stage.with(self.stage.entities().clone(), &id, attributes.clone(), parents)?;
-        Ok(Principal { uid: id, attributes, entities })
+        let entity = self.stage.entity(&id, attributes.clone(), parents)?;
+        Ok(Principal { attributes, entity })
     }
 
     /// Whether a caller may do something. A policy that cannot be evaluated denies, whatever others permit.
@@ -185,11 +184,12 @@ impl Cedar {
         let resource = uid(&self.types.features[question.feature as usize], &question.id);
         let attributes = resource_attributes(question, hints, &arguments);
         let parents = self.server.iter().cloned().collect();
-        let entities = self.stage.with(principal.entities.clone(), &resource, attributes, parents)?;
+        let entities = [principal.entity.clone(), self.stage.entity(&resource, attributes, parents)?];
+        let entities = self.stage.with(entities)?;
         let context = principal.attributes.clone().into_iter().chain(arguments);
         let context = Context::from_pairs(context).map_err(|error| Denied::Unaskable(error.to_string()))?;
         let action = uid(&self.types.action, action(question.feature));
-        let request = Request::new(principal.uid.clone(), action, resource, context, None)
+        let request = Request::new(principal.entity.uid(), action, resource, context, None)
             .map_err(|error| Denied::Unaskable(error.to_string()))?;
         let response = self.authorizer.is_authorized(&request, &self.policies, &entities);
         match response.diagnostics().errors().next() {
