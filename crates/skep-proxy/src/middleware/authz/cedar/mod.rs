@@ -5,16 +5,18 @@
 
 mod claims;
 mod entities;
+mod slices;
 mod values;
 
 use cedar_policy::{
-    Authorizer, Context, Decision, Entity, EntityId, EntityTypeName, EntityUid, Policy, PolicyId, PolicySet, Request,
+    Authorizer, Context, Decision, Entity, EntityId, EntityTypeName, EntityUid, Policy, PolicyId, Request,
     RestrictedExpression,
 };
 use serde_json::{Map, Value};
 
 use self::claims::Attributes;
 use self::entities::Stage;
+use self::slices::Slices;
 use super::hints::Hints;
 use super::question::{Feature, Question};
 
@@ -56,6 +58,9 @@ pub enum CedarError {
         /// What Cedar says.
         cause: String,
     },
+    /// The policies cannot be put together, which cannot be.
+    #[error("cedar.policies cannot be used together: {0}")]
+    Together(String),
     /// The entities cannot be read.
     #[error("cedar.entities_json is no list of Cedar entities: {0}")]
     Entities(String),
@@ -97,7 +102,7 @@ pub(super) struct Caller<'a> {
 /// The authorizer.
 #[derive(Debug)]
 pub(super) struct Cedar {
-    policies: PolicySet,
+    policies: Slices,
     stage: Stage,
     authorizer: Authorizer,
     types: Types,
@@ -128,13 +133,12 @@ impl Cedar {
         if settings.policies.is_empty() {
             return Err(CedarError::NoPolicies);
         }
-        let mut policies = PolicySet::new();
-        for (index, text) in settings.policies.iter().enumerate() {
-            let told = |cause: &dyn std::fmt::Display| CedarError::Policy { index, cause: cause.to_string() };
+        let policy = |(index, text): (usize, &String)| {
             let id = PolicyId::new(format!("policy{index}"));
-            let policy = Policy::parse(Some(id), text).map_err(|error| told(&error))?;
-            policies.add(policy).map_err(|error| told(&error))?;
-        }
+            Policy::parse(Some(id), text).map_err(|error| CedarError::Policy { index, cause: error.to_string() })
+        };
+        let policies = settings.policies.iter().enumerate().map(policy).collect::<Result<Vec<_>, _>>()?;
+        let policies = Slices::new(policies).map_err(|error| CedarError::Together(error.to_string()))?;
         let types = Types::new(&settings.group_type)?;
         let actions = Feature::ALL.map(|feature| uid(&types.action, action(feature)));
         let server = (!settings.server.is_empty()).then(|| type_name("MCP")).transpose()?;
@@ -189,9 +193,10 @@ impl Cedar {
         let context = principal.attributes.clone().into_iter().chain(arguments);
         let context = Context::from_pairs(context).map_err(|error| Denied::Unaskable(error.to_string()))?;
         let action = uid(&self.types.action, action(question.feature));
+        let policies = self.policies.about(&resource);
         let request = Request::new(principal.entity.uid(), action, resource, context, None)
             .map_err(|error| Denied::Unaskable(error.to_string()))?;
-        let response = self.authorizer.is_authorized(&request, &self.policies, &entities);
+        let response = self.authorizer.is_authorized(&request, policies, &entities);
         match response.diagnostics().errors().next() {
             Some(error) => Err(Denied::Evaluation(error.to_string())),
             None => Ok(response.decision() == Decision::Allow),
