@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Request, Response};
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::{BodyExt as _, Collected, Full};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -81,7 +81,7 @@ pub(super) async fn serve(listener: TcpListener, key: &Value) -> anyhow::Result<
             let answers = Arc::clone(&answers);
             async move {
                 let path = request.uri().path().to_owned();
-                let asked = request.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+                let asked = request.collect().await.map(Collected::to_bytes).unwrap_or_default();
                 let mut response = Response::new(Full::new(answers.to(&path, &asked)));
                 response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
                 Ok::<_, Infallible>(response)

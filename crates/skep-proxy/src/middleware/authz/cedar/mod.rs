@@ -138,12 +138,11 @@ impl Cedar {
             Policy::parse(Some(id), text).map_err(|error| CedarError::Policy { index, cause: error.to_string() })
         };
         let policies = settings.policies.iter().enumerate().map(policy).collect::<Result<Vec<_>, _>>()?;
-        let policies = Slices::new(policies).map_err(|error| CedarError::Together(error.to_string()))?;
         let types = Types::new(&settings.group_type)?;
         let actions = Feature::ALL.map(|feature| uid(&types.action, action(feature)));
         let server = (!settings.server.is_empty()).then(|| type_name("MCP")).transpose()?;
         Ok(Self {
-            policies,
+            policies: Slices::new(policies)?,
             stage: Stage::new(&settings.entities, &actions)?,
             authorizer: Authorizer::new(),
             server: server.map(|name| uid(&name, &settings.server)),

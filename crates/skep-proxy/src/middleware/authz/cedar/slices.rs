@@ -5,7 +5,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use cedar_policy::{EntityUid, Policy, PolicySet, PolicySetError, ResourceConstraint};
+use cedar_policy::{EntityUid, Policy, PolicySet, ResourceConstraint};
+
+use super::CedarError;
 
 /// So many policies are held for single resources at most. With more of them, every question is put to all policies.
 const MOST: usize = 10_000;
@@ -20,21 +22,22 @@ pub(super) struct Slices {
 }
 
 impl Slices {
-    pub(super) fn new(policies: Vec<Policy>) -> Result<Self, PolicySetError> {
+    pub(super) fn new(policies: Vec<Policy>) -> Result<Self, CedarError> {
         Self::holding(policies, MOST)
     }
 
-    fn holding(policies: Vec<Policy>, most: usize) -> Result<Self, PolicySetError> {
+    fn holding(policies: Vec<Policy>, most: usize) -> Result<Self, CedarError> {
         let (special, general): (Vec<_>, Vec<_>) = policies.iter().partition(|policy| resource(policy).is_some());
         let resources: HashSet<EntityUid> = special.iter().filter_map(|policy| resource(policy)).collect();
         if special.len() + general.len() * resources.len() > most {
-            return Ok(Self { general: PolicySet::from_policies(policies)?, special: HashMap::new() });
+            return Ok(Self { general: set(policies)?, special: HashMap::new() });
         }
-        let general = PolicySet::from_policies(general.into_iter().cloned())?;
+        let general = set(general.into_iter().cloned())?;
         let mut slices: HashMap<EntityUid, PolicySet> = HashMap::new();
         for policy in special {
             if let Some(resource) = resource(policy) {
-                slices.entry(resource).or_insert_with(|| general.clone()).add(policy.clone())?;
+                let slice = slices.entry(resource).or_insert_with(|| general.clone());
+                slice.add(policy.clone()).map_err(|error| CedarError::Together(error.to_string()))?;
             }
         }
         Ok(Self { general, special: slices })
@@ -44,6 +47,10 @@ impl Slices {
     pub(super) fn about(&self, resource: &EntityUid) -> &PolicySet {
         self.special.get(resource).unwrap_or(&self.general)
     }
+}
+
+fn set(policies: impl IntoIterator<Item = Policy>) -> Result<PolicySet, CedarError> {
+    PolicySet::from_policies(policies).map_err(|error| CedarError::Together(error.to_string()))
 }
 
 /// The one resource that a policy is about.
