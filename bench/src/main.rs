@@ -1,10 +1,12 @@
 //! `cargo run --release -p skep-bench -- kube`: Skep beside what it stands in for, in one run on one machine; `-- proxy`: its
-//! proxy beside none and beside one that does nothing; `-- up`: how soon it is of use; `-- operator`: what many servers at
-//! once cost.
+//! proxy beside none and beside one that does nothing; `-- middleware`: what each layer of its chain costs; `-- up`: how
+//! soon it is of use; `-- operator`: what many servers at once cost.
 
 mod kube;
 mod load;
+mod mcp;
 mod measure;
+mod middleware;
 mod operator;
 mod proxy;
 mod table;
@@ -40,12 +42,21 @@ enum Bench {
     Up(UpArgs),
     /// The proxy with real MCP sessions, beside a bare hyper reverse proxy and beside no proxy
     ///
-    /// Server, proxy and clients share the machine, each in a process of its own. The exit code says whether all targets
-    /// are met.
+    /// With the chain that the operator writes for a server that asks for nothing, and with none. Server, proxy and clients
+    /// share the machine, each in a process of its own. The exit code says whether all targets are met.
     Proxy(ProxyArgs),
-    /// One of the processes of `proxy`
-    #[command(subcommand, name = proxy::PART, hide = true)]
-    Part(proxy::Part),
+    /// Each layer of the proxy's chain with real MCP sessions, beside a bare hyper reverse proxy
+    ///
+    /// Whoever is asked by a layer (issuer, callbacks, collector, Redis) is on the same machine; without redis-server in
+    /// PATH, the layer that needs it is left out. Single decisions are measured in the process, without sockets. The exit
+    /// code says whether all targets are met.
+    Middleware(MiddlewareArgs),
+    /// One of the processes of `proxy` and `middleware`
+    #[command(name = mcp::part::COMMAND, hide = true)]
+    Part {
+        #[arg(value_parser = mcp::Part::read)]
+        part: mcp::Part,
+    },
     /// `skep operator` with many MCPServers at once, beside a client that sends the same writes
     ///
     /// On kube-apiserver with etcd, which syncs every write to the disk; no other controller runs, so there are no pods.
@@ -60,8 +71,8 @@ struct ProxyArgs {
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
     /// How long each load lasts, in seconds
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
-    seconds: u64,
+    #[arg(long, default_value = "2", value_parser = seconds)]
+    seconds: Duration,
     /// How many sessions are idle at the same time
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     sessions: u32,
@@ -70,6 +81,28 @@ struct ProxyArgs {
     cycles: u32,
     #[command(flatten)]
     output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+struct MiddlewareArgs {
+    /// How often to measure everything; the tables show medians
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// How long each load lasts, in seconds
+    #[arg(long, default_value = "1.5", value_parser = seconds)]
+    seconds: Duration,
+    /// How often each single decision is taken
+    #[arg(long, default_value_t = 2000, value_parser = clap::value_parser!(u32).range(10..))]
+    decisions: u32,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// A time that is above zero, in seconds.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let time = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    time.filter(|time| !time.is_zero())
+        .ok_or_else(|| "a number of seconds above zero is needed, such as 1.5".to_owned())
 }
 
 #[derive(Debug, Args)]
@@ -153,12 +186,15 @@ async fn run(bench: Bench) -> anyhow::Result<bool> {
             common.output.tell(&operator::run(&common.program()?, &servers, rest).await?)
         }
         Bench::Proxy(ProxyArgs { rounds, seconds, sessions, cycles, output }) => {
-            let load = Duration::from_secs(seconds);
-            let settings = proxy::Settings { rounds, load, sessions: sessions as usize, cycles: cycles as usize };
-            let figures = proxy::run(&settings).await?;
+            let (rounds, sessions, cycles) = (rounds as usize, sessions as usize, cycles as usize);
+            let figures = proxy::run(&proxy::Settings { rounds, load: seconds, sessions, cycles }).await?;
             output.tell(&[Table::of_rounds(&proxy::measures(), figures)])
         }
-        Bench::Part(part) => part.run().await.map(|()| true),
+        Bench::Middleware(MiddlewareArgs { rounds, seconds, decisions, output }) => {
+            let (rounds, decisions) = (rounds as usize, decisions as usize);
+            output.tell(&middleware::run(&middleware::Settings { rounds, load: seconds, decisions }).await?)
+        }
+        Bench::Part { part } => part.run().await.map(|()| true),
     }
 }
 

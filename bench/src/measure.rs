@@ -53,6 +53,11 @@ impl Measure {
         Self { name, unit: "KiB", better: Better::Less, target: None }
     }
 
+    /// How many times another figure one is.
+    pub(crate) const fn ratio(name: &'static str) -> Self {
+        Self { name, unit: "×", better: Better::More, target: None }
+    }
+
     /// How often something happens, in all or in the time that the name says.
     pub(crate) const fn count(name: &'static str) -> Self {
         Self { name, unit: "", better: Better::Less, target: None }
@@ -63,11 +68,19 @@ impl Measure {
     }
 }
 
+/// What came out of one round of one program.
+pub(crate) type Measured = Vec<(Measure, f64)>;
+
+/// The figure of a measure, if it was taken.
+pub(crate) fn of(measured: &[(Measure, f64)], measure: Measure) -> Option<f64> {
+    measured.iter().find(|(known, _)| *known == measure).map(|(_, value)| *value)
+}
+
 /// The figures of one program: one for each measure and round.
 #[derive(Debug)]
 pub(crate) struct Figures {
     pub(crate) of: &'static str,
-    pub(crate) rounds: Vec<Vec<(Measure, f64)>>,
+    pub(crate) rounds: Vec<Measured>,
 }
 
 impl Figures {
@@ -81,6 +94,19 @@ impl Figures {
     pub(crate) fn all(&self, measure: Measure) -> impl Iterator<Item = f64> {
         self.rounds.iter().flatten().filter(move |(of, _)| *of == measure).map(|(_, value)| *value)
     }
+}
+
+/// So many things one after the other, in each round beginning with another one, so that none of them always comes after
+/// the same.
+pub(crate) fn turns(count: usize, round: usize) -> impl Iterator<Item = usize> {
+    (0..count).map(move |turn| (turn + round) % count)
+}
+
+/// What so many in a hundred of these do not exceed, in microseconds. Nothing of nothing.
+pub(crate) fn percentile(times: &mut [Duration], part: usize) -> Option<f64> {
+    times.sort_unstable();
+    let index = (times.len() * part / 100).min(times.len().saturating_sub(1));
+    times.get(index).map(|time| time.as_secs_f64() * 1e6)
 }
 
 pub(crate) fn milliseconds(duration: Duration) -> f64 {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::measure::{Better, Figures, Measure, Target};
 
-/// What was measured of one program or of two.
+/// What was measured of one program or of several.
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) title: String,
@@ -21,9 +21,37 @@ impl Table {
     }
 }
 
+/// A table for people. Whatever there is more of, measures or programs, has the lines.
+pub(crate) fn text(table: &Table) -> String {
+    if table.figures.len() > table.measures.len() { by_program(table) } else { by_measure(table) }
+}
+
+/// A line for each program.
+fn by_program(Table { title, measures, figures }: &Table) -> String {
+    let mut text = format!("{title:<32}");
+    for measure in measures {
+        let _ = write!(text, " {:>16}", measure.name);
+    }
+    text.push('\n');
+    for of_one in figures {
+        let _ = write!(text, "{:<32}", of_one.of);
+        for measure in measures {
+            let _ = write!(text, " {:>16}", shown(of_one, *measure));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// A median with its unit.
+fn shown(figures: &Figures, measure: Measure) -> String {
+    let median = figures.median(measure);
+    median.map(|value| format!("{} {:<3}", number(value), measure.unit)).unwrap_or_default()
+}
+
 /// The medians side by side: ours, that of what it is compared with, that of others; how many times better ours is than
 /// the second, and whether that was promised.
-pub(crate) fn text(Table { title, measures, figures }: &Table) -> String {
+fn by_measure(Table { title, measures, figures }: &Table) -> String {
     let mut text = format!("{title:<46}");
     for of_one in figures {
         let _ = write!(text, " {:>22}", of_one.of);
@@ -32,8 +60,7 @@ pub(crate) fn text(Table { title, measures, figures }: &Table) -> String {
     for &measure in measures {
         let _ = write!(text, "{:<46}", measure.name);
         for of_one in figures {
-            let shown = of_one.median(measure).map(|value| format!("{} {:<3}", number(value), measure.unit));
-            let _ = write!(text, " {:>22}", shown.unwrap_or_default());
+            let _ = write!(text, " {:>22}", shown(of_one, measure));
         }
         if figures.len() > 1 {
             let _ = write!(
@@ -106,7 +133,12 @@ fn verdict(figures: &[Figures], measure: Measure) -> Option<String> {
 
 /// Three digits are enough.
 fn number(value: f64) -> String {
-    if value >= 100.0 { format!("{value:.0}") } else { format!("{value:.1}") }
+    let digits = match value.abs() {
+        100.0.. => 0,
+        10.0.. => 1,
+        _ => 2,
+    };
+    format!("{value:.digits$}")
 }
 
 #[cfg(test)]
@@ -133,6 +165,14 @@ mod tests {
         let slow_creates = table([figures("ours", 1.0, [299.0; 3]), real([100.0; 3])]);
         assert!(text(&slow_creates).contains("at least 3 ×: MISSED"), "{}", text(&slow_creates));
         assert!(!all_met(&slow_creates));
+    }
+
+    #[test]
+    fn many_programs_have_a_line_each() {
+        let programs = vec![figures("one", 1.0, [5.0; 3]), figures("two", 123.4, [6.0; 3])];
+        let text = text(&Table::of_rounds(&[START_TO_READY], programs));
+        let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(lines[1..], [["one", "1.00", "ms"], ["two", "123", "ms"]]);
     }
 
     #[test]

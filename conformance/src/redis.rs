@@ -1,4 +1,4 @@
-//! A real Redis for tests, with data that outlives its process.
+//! A real Redis: for tests, with data that outlives its process; for measurements, without.
 
 use std::io;
 use std::net::TcpStream;
@@ -24,6 +24,8 @@ pub const PASSWORD: &str = "a secret of tests";
 pub struct RedisServer {
     folder: TempDir,
     port: u16,
+    /// Whether it writes everything to the disk at once, and asks for a password.
+    is_durable: bool,
     process: Option<Process>,
 }
 
@@ -41,15 +43,20 @@ impl RedisServer {
             skip(test, reason);
             return None;
         }
-        match Self::try_start() {
+        match Self::try_start(true) {
             Ok(server) => Some(server),
             Err(error) => panic!("cannot start {PROGRAM}: {error}"),
         }
     }
 
-    fn try_start() -> io::Result<Self> {
+    /// A server that lets everybody in and writes nothing to the disk, so that only what asks it is measured.
+    pub fn volatile() -> io::Result<Self> {
+        Self::try_start(false)
+    }
+
+    fn try_start(is_durable: bool) -> io::Result<Self> {
         let [port] = free_ports()?;
-        let mut server = Self { folder: tempfile::tempdir()?, port, process: None };
+        let mut server = Self { folder: tempfile::tempdir()?, port, is_durable, process: None };
         server.resume()?;
         Ok(server)
     }
@@ -67,17 +74,12 @@ impl RedisServer {
     /// Starts it again on its data.
     pub fn resume(&mut self) -> io::Result<()> {
         let folder = self.folder.path();
-        let settings = [
-            ("bind", "127.0.0.1".to_owned()),
-            ("port", self.port.to_string()),
-            ("dir", folder.display().to_string()),
-            ("requirepass", PASSWORD.to_owned()),
-            ("appendonly", "yes".to_owned()),
-            ("appendfsync", "always".to_owned()),
-            ("save", String::new()),
-        ];
+        let (port, folder_name) = (self.port.to_string(), folder.display().to_string());
+        let always = [("bind", "127.0.0.1"), ("port", &*port), ("dir", &*folder_name), ("save", "")];
+        let durable = [("requirepass", PASSWORD), ("appendonly", "yes"), ("appendfsync", "always")];
+        let settings = always.into_iter().chain(durable.into_iter().filter(|_| self.is_durable));
         let arguments: Vec<String> =
-            settings.into_iter().flat_map(|(name, value)| [format!("--{name}"), value]).collect();
+            settings.flat_map(|(name, value)| [format!("--{name}"), value.to_owned()]).collect();
         let mut process = Process::start("redis", Path::new(PROGRAM), &arguments, folder)?;
         let begun = Instant::now();
         while !process.output().contains("Ready to accept connections") || TcpStream::connect(self.address()).is_err() {

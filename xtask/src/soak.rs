@@ -43,7 +43,7 @@ struct Tier {
     settings: fn(u64) -> Vec<(&'static str, u64)>,
 }
 
-const TIERS: [Tier; 17] = [
+const TIERS: [Tier; 19] = [
     Tier {
         name: "apply",
         what: "300 random sequences of server-side apply, compared with the real server",
@@ -159,6 +159,20 @@ const TIERS: [Tier; 17] = [
         name: "up",
         what: "start of skep up to the first answer of a tool; fails when it takes too long",
         command: "run --release -p skep-bench -- up",
+        rounds: 1,
+        settings: |_| Vec::new(),
+    },
+    Tier {
+        name: "bench-proxy",
+        what: "the proxy beside a bare one; fails when a target is missed",
+        command: "run --release -p skep-bench -- proxy",
+        rounds: 1,
+        settings: |_| Vec::new(),
+    },
+    Tier {
+        name: "bench-middleware",
+        what: "each layer of the chain beside a bare proxy; fails when a target is missed",
+        command: "run --release -p skep-bench -- middleware",
         rounds: 1,
         settings: |_| Vec::new(),
     },

@@ -1,40 +1,32 @@
 //! One round: everything once, each load on all paths before the next.
 
 use super::measures::{
-    ADDED, ECHO, GROWTH, IDLE, LISTENER, LISTENER_ALONE, SESSION, SESSION_ALONE, STDIO, STDIO_GROWTH, STREAM,
+    ADDED, CYCLES, ECHO, IDLE, LISTENER, LISTENER_ALONE, SESSION, SESSION_ALONE, STDIO, STDIO_CYCLES, STREAM,
 };
-use super::part::Part;
-use super::process::Process;
-use super::{PATHS, Settings, idle, load};
-use crate::measure::Measure;
+use super::{PATHS, Settings, idle};
+use crate::mcp::{Part, Process, load};
+use crate::measure::{Measured, of, turns};
 
-type Measured = Vec<(Measure, f64)>;
-
-const KIBIBYTES_PER_MEBIBYTE: f64 = 1024.0;
-
-/// The figures of each path.
-pub(super) async fn run(settings: &Settings) -> anyhow::Result<[Measured; PATHS.len()]> {
+/// The figures of each path. Each round begins with another one.
+pub(super) async fn run(settings: &Settings, number: usize) -> anyhow::Result<[Measured; PATHS.len()]> {
     let mut measured = <[Measured; PATHS.len()]>::default();
-    loads(settings, &mut measured).await?;
+    loads(settings, number, &mut measured).await?;
     stdio(settings, &mut measured).await?;
     memory(settings, &mut measured).await?;
     Ok(measured)
 }
 
-fn of(measured: &Measured, measure: Measure) -> Option<f64> {
-    measured.iter().find(|(known, _)| *known == measure).map(|(_, value)| *value)
-}
-
-async fn loads(settings: &Settings, measured: &mut [Measured; PATHS.len()]) -> anyhow::Result<()> {
-    let server = Process::start(&Part::Server).await?;
+async fn loads(settings: &Settings, number: usize, measured: &mut [Measured; PATHS.len()]) -> anyhow::Result<()> {
+    let server = Process::start(&Part::Server, None).await?;
     let between = futures::future::try_join_all(PATHS.iter().map(|path| path.start(&server))).await?;
     let all = ECHO.iter().map(|load| ("echo", load)).chain([("large", &STREAM)]);
     for (tool, load) in all {
-        for ((path, between), measured) in PATHS.iter().zip(&between).zip(&mut *measured) {
-            eprintln!("  {}: {}", load.rate.name, path.name());
-            let address = between.as_ref().unwrap_or(&server).address;
-            let outcome = load::run(address, between.as_ref(), tool, load.clients, settings.load).await?;
-            measured.extend(outcome.of(load));
+        for turn in turns(PATHS.len(), number) {
+            eprintln!("  {}: {}", load.rate.name, PATHS[turn].name());
+            let between = between[turn].as_ref();
+            let door = &between.unwrap_or(&server).door;
+            let outcome = load::run(door, between, tool, load.clients, settings.load).await?;
+            measured[turn].extend(outcome.of(load));
         }
     }
     let alone = ECHO[0].median;
@@ -47,11 +39,11 @@ async fn loads(settings: &Settings, measured: &mut [Measured; PATHS.len()]) -> a
 }
 
 async fn stdio(settings: &Settings, measured: &mut [Measured; PATHS.len()]) -> anyhow::Result<()> {
-    let bridge = Process::start(&Part::Bridge).await?;
-    let [ours, bare, _] = measured;
+    let bridge = Process::start(&Part::Bridge, None).await?;
+    let [ours, bare, ..] = measured;
     for load in &STDIO {
         eprintln!("  {}", load.rate.name);
-        let outcome = load::run(bridge.address, Some(&bridge), "echo", load.clients, settings.load).await?;
+        let outcome = load::run(&bridge.door, Some(&bridge), "echo", load.clients, settings.load).await?;
         ours.extend(outcome.of(load));
         // There is no bare bridge; the promise is made in terms of the bare proxy with as many clients.
         if let Some(echo) = ECHO.iter().find(|echo| echo.clients == load.clients) {
@@ -60,21 +52,22 @@ async fn stdio(settings: &Settings, measured: &mut [Measured; PATHS.len()]) -> a
             bare.extend(known);
         }
     }
-    ours.push((STDIO_GROWTH, idle::cycles(&bridge, settings.cycles).await?));
+    ours.extend(idle::cycles(&bridge, settings.cycles, &STDIO_CYCLES).await?);
     Ok(())
 }
 
 async fn memory(settings: &Settings, measured: &mut [Measured; PATHS.len()]) -> anyhow::Result<()> {
-    let server = Process::start(&Part::Server).await?;
-    for (path, measured) in PATHS.iter().zip(&mut *measured) {
+    let server = Process::start(&Part::Server, None).await?;
+    // What is promised is promised for ours, and in terms of the bare one.
+    for (path, measured) in PATHS.iter().zip(&mut *measured).take(2) {
         let Some(between) = path.start(&server).await? else { continue };
         eprintln!("  sessions: {}", path.name());
-        measured.push((IDLE, between.resident_kibibytes()? / KIBIBYTES_PER_MEBIBYTE));
+        measured.push((IDLE, between.resident_kibibytes()? / idle::KIBIBYTES_PER_MEBIBYTE));
         let (session, listener) = idle::sessions(&between, settings.sessions).await?;
         measured.extend([(SESSION, session), (LISTENER, listener)]);
-        measured.push((GROWTH, idle::cycles(&between, settings.cycles).await?));
+        measured.extend(idle::cycles(&between, settings.cycles, &CYCLES).await?);
     }
-    let [ours, bare, _] = measured;
+    let [ours, bare, ..] = measured;
     for (both, alone) in [(SESSION, SESSION_ALONE), (LISTENER, LISTENER_ALONE)] {
         let alone = of(ours, both).zip(of(bare, both)).map(|(ours, bare)| (alone, ours - bare));
         ours.extend(alone);

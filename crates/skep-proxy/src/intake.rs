@@ -1,54 +1,29 @@
 //! From a request to a message: what every transport does with a POST before it is its own affair.
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, StatusCode};
-use http_body_util::BodyExt as _;
-use hyper::body::{Body as _, Incoming};
+use hyper::body::Incoming;
 use skep_mcp::era::{self, Era, Surroundings};
 use skep_mcp::fault::{Fault, INVALID_REQUEST, METHOD_NOT_FOUND};
 use skep_mcp::{Kind, Message, MetaKey, ReadError, Revision, header, method};
 
 use crate::answer::{self, Answer};
+use crate::gather::{Ungathered, gather};
 use crate::limits::Limits;
 
 /// What a request says about itself that stands alone.
 const STANDING_ALONE: [MetaKey; 3] = [MetaKey::ProtocolVersion, MetaKey::ClientCapabilities, MetaKey::ClientInfo];
 
 /// Reads a body, as far as it may go.
-pub(crate) async fn body(mut body: Incoming, limits: &Limits) -> Result<Bytes, Answer> {
-    let too_large = || answer::text(StatusCode::PAYLOAD_TOO_LARGE, "Request Entity Too Large");
-    let told = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-    if told > limits.body_bytes {
-        return Err(too_large());
+pub(crate) async fn body(body: Incoming, limits: &Limits) -> Result<Bytes, Answer> {
+    match tokio::time::timeout(limits.upload, gather(body, limits.body_bytes)).await {
+        Ok(gathered) => gathered.map_err(|error| match error {
+            Ungathered::TooLarge => answer::text(StatusCode::PAYLOAD_TOO_LARGE, "Request Entity Too Large"),
+            Ungathered::Broken(_) => answer::text(StatusCode::BAD_REQUEST, "the body ended before its end"),
+        }),
+        Err(_) => Err(answer::text(StatusCode::REQUEST_TIMEOUT, "the body took too long")),
     }
-    let read = async {
-        // Most bodies are one piece, which needs no copy.
-        let mut first = Bytes::new();
-        let mut rest = BytesMut::new();
-        // Asking a body that has ended for more makes its connection wake itself, and a second thread with it.
-        while !body.is_end_stream()
-            && let Some(frame) = body.frame().await
-        {
-            let unreadable = |_| answer::text(StatusCode::BAD_REQUEST, "the body ended before its end");
-            let Ok(data) = frame.map_err(unreadable)?.into_data() else { continue };
-            if first.len() + rest.len() + data.len() > limits.body_bytes {
-                return Err(too_large());
-            }
-            if first.is_empty() {
-                first = data;
-            } else {
-                rest.extend_from_slice(&data);
-            }
-        }
-        if rest.is_empty() {
-            return Ok(first);
-        }
-        Ok([first, rest.freeze()].concat().into())
-    };
-    tokio::time::timeout(limits.upload, read)
-        .await
-        .unwrap_or_else(|_| Err(answer::text(StatusCode::REQUEST_TIMEOUT, "the body took too long")))
 }
 
 /// Refuses a body that does not call itself JSON.

@@ -12,6 +12,7 @@ mod cors;
 mod eras;
 pub mod fetch;
 mod forwarded;
+mod gather;
 mod guard;
 mod health;
 mod intake;

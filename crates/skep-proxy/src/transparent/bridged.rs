@@ -16,7 +16,7 @@ use skep_mcp::{Kind, Message, Param, Payload, Revision, header, json, translate}
 
 use super::Transparent;
 use super::look::Known;
-use super::target::{Dialect, join};
+use super::target::Dialect;
 use crate::answer::{self, Answer};
 use crate::body::Body;
 use crate::eras::http::HttpLine;
@@ -118,7 +118,7 @@ impl Transparent {
     fn line(&self, peer: Peer, parts: &Parts) -> Result<HttpLine, Answer> {
         let bad = || answer::text(StatusCode::BAD_REQUEST, "the address cannot be passed on");
         let path = self.target.path_and_query(&Method::POST, &parts.uri).ok_or_else(bad)?;
-        let uri = join(&self.target.origin(), &path).ok_or_else(bad)?;
+        let uri = self.target.at(path).ok_or_else(bad)?;
         let headers =
             super::headers::outgoing(parts.headers.clone(), &parts.uri, &self.target, peer, Some(Era::Modern));
         let mirrors = Arc::clone(&self.bridging.mirrors);

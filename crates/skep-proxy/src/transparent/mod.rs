@@ -9,6 +9,7 @@ mod headers;
 mod look;
 mod monitor;
 mod recovery;
+mod small;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -231,6 +232,7 @@ impl Transparent {
             self.served.cancel();
         }
         self.keep_session(&head, &outgoing, &known).await?;
+        let body = small::in_one_piece(&head, body).await?;
         Ok(hand_back(head, body, &known, rewrite))
     }
 
@@ -252,7 +254,7 @@ impl Transparent {
         }
         let mut outgoing = Outgoing {
             method: parts.method,
-            uri: target::join(&self.target.origin(), &path).ok_or_else(bad)?,
+            uri: self.target.at(path).ok_or_else(bad)?,
             headers,
             body: known.body.clone(),
             signer: parts.extensions.get().cloned(),
@@ -332,9 +334,7 @@ fn hand_back(mut parts: http::response::Parts, body: Body, known: &Known, rewrit
         // The client keeps the id that it knows, whatever a server in its server's place calls it.
         parts.headers.insert(header::SESSION_ID, id);
     }
-    let kind = parts.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let is_stream = kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("text/event-stream"));
-    let is_readable = is_stream && !parts.headers.contains_key(CONTENT_ENCODING);
+    let is_readable = !parts.headers.contains_key(CONTENT_ENCODING) && is_event_stream(&parts.headers);
     match rewrite.filter(|_| is_readable) {
         Some(rewrite) => {
             parts.headers.remove(http::header::CONTENT_LENGTH);
@@ -344,10 +344,16 @@ fn hand_back(mut parts: http::response::Parts, body: Body, known: &Known, rewrit
     }
 }
 
+/// Whether an answer calls itself a stream of events.
+fn is_event_stream(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("text/event-stream"))
+}
+
 impl Outgoing {
     /// Points a request at the server of its session.
     fn aim(&mut self, session: &Session) {
-        let origin = session.metadata.get(BACKEND_URL);
+        let origin = session.metadata.get(BACKEND_URL).filter(|origin| !target::is_at(&self.uri, origin));
         let uri = origin.zip(self.uri.path_and_query()).and_then(|(origin, path)| target::join(origin, path));
         if let Some(uri) = uri {
             self.uri = uri;

@@ -66,7 +66,7 @@ impl Transparent {
     }
 
     fn question(&self) -> Option<Outgoing> {
-        let uri = super::target::join(&self.target.origin(), &http::uri::PathAndQuery::from_static("/"))?;
+        let uri = self.target.at(http::uri::PathAndQuery::from_static("/"))?;
         let mut headers = HeaderMap::new();
         headers.insert(HOST, HeaderValue::from_str(self.target.authority.as_str()).ok()?);
         if !self.is_stateless {

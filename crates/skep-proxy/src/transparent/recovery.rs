@@ -70,7 +70,7 @@ impl Transparent {
             let signer = request.signer.clone();
             Outgoing { method: Method::POST, uri, headers: headers.clone(), body, signer }
         };
-        let uri = join(&self.target.origin(), request.uri.path_and_query()?)?;
+        let uri = self.target.at(request.uri.path_and_query()?.clone())?;
         let response = self.upstream.send_once(&post(uri, &headers, body)).await.ok()?;
         if !response.status().is_success() {
             return None;

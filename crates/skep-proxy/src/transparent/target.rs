@@ -1,6 +1,6 @@
 //! Where requests go.
 
-use http::uri::{Authority, PathAndQuery, Scheme};
+use http::uri::{Authority, Parts, PathAndQuery, Scheme};
 use http::{Method, Uri};
 use rustls::pki_types::CertificateDer;
 
@@ -99,6 +99,9 @@ impl Target {
 
     /// Where a request goes, as far as the server is concerned.
     pub(crate) fn path_and_query(&self, method: &Method, asked: &Uri) -> Option<PathAndQuery> {
+        if self.path.is_none() && self.query.is_none() && asked.query() != Some("") {
+            return asked.path_and_query().filter(|asked| asked.as_str().starts_with('/')).cloned();
+        }
         // Messages of HTTP+SSE follow the address that the server announced.
         let is_announced = self.dialect == Dialect::Sse && method == Method::POST;
         let path = self.path.as_deref().filter(|_| !is_announced).unwrap_or(asked.path());
@@ -106,10 +109,24 @@ impl Target {
             self.query.as_deref().into_iter().chain(asked.query()).filter(|q| !q.is_empty()).collect();
         if query.is_empty() { path.parse().ok() } else { format!("{path}?{}", query.join("&")).parse().ok() }
     }
+
+    /// An address at the server itself.
+    pub(crate) fn at(&self, path_and_query: PathAndQuery) -> Option<Uri> {
+        let mut parts = Parts::default();
+        (parts.scheme, parts.authority) = (Some(self.scheme.clone()), Some(self.authority.clone()));
+        parts.path_and_query = Some(path_and_query);
+        Uri::from_parts(parts).ok()
+    }
+}
+
+/// Whether an address is at this server.
+pub(super) fn is_at(uri: &Uri, origin: &str) -> bool {
+    let (scheme, authority) = origin.split_once("://").unwrap_or_default();
+    uri.scheme_str() == Some(scheme) && uri.authority().is_some_and(|known| known.as_str() == authority)
 }
 
 /// An address at a server.
-pub(crate) fn join(origin: &str, path_and_query: &PathAndQuery) -> Option<Uri> {
+pub(super) fn join(origin: &str, path_and_query: &PathAndQuery) -> Option<Uri> {
     format!("{}{path_and_query}", origin.trim_end_matches('/')).parse().ok()
 }
 
@@ -119,7 +136,9 @@ mod tests {
 
     fn reached(target: &Target, method: &Method, asked: &'static str) -> String {
         let path = target.path_and_query(method, &Uri::from_static(asked)).unwrap();
-        join(&target.origin(), &path).unwrap().to_string()
+        let there = target.at(path).unwrap();
+        assert!(is_at(&there, &target.origin()) && !is_at(&there, "http://elsewhere"), "{there}");
+        there.to_string()
     }
 
     #[test]

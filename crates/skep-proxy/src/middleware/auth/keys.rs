@@ -32,9 +32,17 @@ const KEY_SETS: &str = "application/json, application/jwk-set+json";
 /// Keys, and when they were fetched.
 #[derive(Debug)]
 struct Fetched {
+    /// Which fetch that was.
+    number: u64,
     keys: KeySet,
     at: Instant,
     lifetime: Duration,
+}
+
+impl Fetched {
+    fn is_old(&self) -> bool {
+        self.at.elapsed() > self.lifetime
+    }
 }
 
 /// What is known about the attempts to ask.
@@ -81,21 +89,26 @@ impl Keys {
         }
     }
 
-    /// Checks the signature of a token.
-    pub(super) async fn verify(&self, token: &SignedToken<'_>) -> Result<(), TokenError> {
+    /// The number of the keys, unless they are old or there are none. Other keys have another number.
+    pub(super) fn current(&self) -> Option<u64> {
+        self.fetched.load().as_ref().filter(|known| !known.is_old()).map(|known| known.number)
+    }
+
+    /// Checks the signature of a token. Gives the number of the keys that it was checked with.
+    pub(super) async fn verify(&self, token: &SignedToken<'_>) -> Result<u64, TokenError> {
         let known = match self.fetched.load_full() {
             Some(known) => known,
             None => self.fetch(None).await?,
         };
-        let is_old = known.at.elapsed() > known.lifetime;
         let known = match known.keys.has(&token.key_id) {
-            true if !is_old => known,
+            true if !known.is_old() => known,
             // Keys that are old are still better than none.
             true => self.fetch(Some(&known)).await.unwrap_or(known),
             false if self.may_ask_again() => self.fetch(Some(&known)).await.unwrap_or(known),
             false => known,
         };
-        known.keys.verify(token)
+        known.keys.verify(token)?;
+        Ok(known.number)
     }
 
     /// Whether a key that is not there may make us ask now.
@@ -122,9 +135,10 @@ impl Keys {
                 return Err(TokenError::Unknown(told));
             }
         }
-        let asked = self.ask().await;
+        let number = self.attempts.lock().ended + 1;
+        let asked = self.ask(number).await;
         let mut attempts = self.attempts.lock();
-        attempts.ended += 1;
+        attempts.ended = number;
         attempts.failure = asked.as_ref().err().map(|failure| failure.told);
         let fetched = Arc::new(asked.map_err(|Failure { told, cause }| {
             tracing::warn!(issuer = self.issuer, cause, "{told}");
@@ -134,7 +148,7 @@ impl Keys {
         Ok(fetched)
     }
 
-    async fn ask(&self) -> Result<Fetched, Failure> {
+    async fn ask(&self, number: u64) -> Result<Fetched, Failure> {
         if self.place.load().is_none() {
             self.place.store(Some(Arc::new(self.discover().await?)));
         }
@@ -149,7 +163,7 @@ impl Keys {
             return Err(failed(format!("status {}", head.status.as_u16())));
         }
         let keys = KeySet::read(&body).ok_or_else(|| failed("it is no key set".to_owned()))?;
-        Ok(Fetched { keys, at: Instant::now(), lifetime: lifetime(&head.headers) })
+        Ok(Fetched { number, keys, at: Instant::now(), lifetime: lifetime(&head.headers) })
     }
 
     /// Finds the place of the keys, patiently: issuers start, too.

@@ -6,6 +6,7 @@ mod issuer;
 mod key_set;
 mod keys;
 mod oidc;
+mod proven;
 pub(crate) mod resource;
 mod token;
 

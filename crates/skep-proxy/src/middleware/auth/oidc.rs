@@ -13,6 +13,7 @@ use super::challenge::{Challenge, Unproven, metadata_url};
 use super::introspection::{GOOGLE, Introspection};
 use super::issuer::Endpoint;
 use super::keys::Keys;
+use super::proven::Proven;
 use super::resource::ProtectedResource;
 use super::token::{self, Expected, SignedToken, TokenError};
 use crate::answer::Answer;
@@ -78,11 +79,14 @@ pub enum OidcError {
     Address(&'static str),
 }
 
+type Claims = serde_json::Map<String, serde_json::Value>;
+
 /// Asks callers for tokens.
 #[derive(Debug)]
 pub struct Oidc {
     expected: Expected,
     keys: Keys,
+    proven: Proven,
     introspection: Option<Introspection>,
     challenge: Challenge,
     resource: ProtectedResource,
@@ -127,6 +131,7 @@ impl Oidc {
         Ok(Self {
             expected: Expected { issuer: settings.issuer.clone(), audience: settings.audience.clone() },
             keys: Keys::new(endpoint, &settings.issuer, place),
+            proven: Proven::default(),
             introspection,
             challenge: Challenge {
                 realm: settings.issuer.clone(),
@@ -141,25 +146,39 @@ impl Oidc {
         &self.resource
     }
 
-    async fn identify(&self, headers: &HeaderMap) -> Result<Identity, Unproven> {
-        let token = bearer(headers)?;
-        let claims = match SignedToken::read(token) {
-            Ok(signed) => self.check(signed).await,
-            // It may be of the other kind.
-            Err(TokenError::Malformed) => self.introspect(token).await,
-            Err(error) => Err(error),
-        };
-        Identity::from_claims(claims.map_err(Unproven::Token)?, token).ok_or(Unproven::Nobody)
+    /// Whom a token proves its bearer to be, if it proves anything.
+    pub async fn prove(&self, token: &str) -> Option<Arc<Identity>> {
+        self.identify(token).await.ok()
     }
 
-    async fn check(&self, token: SignedToken<'_>) -> Result<serde_json::Map<String, serde_json::Value>, TokenError> {
-        self.keys.verify(&token).await?;
+    async fn identify(&self, token: &str) -> Result<Arc<Identity>, Unproven> {
+        let known = self.keys.current().and_then(|keys| self.proven.find(token, keys, token::now()));
+        if let Some(known) = known {
+            return known.map_err(Unproven::Token);
+        }
+        let (claims, keys) = match SignedToken::read(token) {
+            Ok(signed) => self.check(signed).await.map(|(claims, keys)| (claims, Some(keys))),
+            // It may be of the other kind.
+            Err(TokenError::Malformed) => self.introspect(token).await.map(|claims| (claims, None)),
+            Err(error) => Err(error),
+        }
+        .map_err(Unproven::Token)?;
+        let identity = Identity::from_claims(claims, token).map(Arc::new).ok_or(Unproven::Nobody)?;
+        if let Some(keys) = keys {
+            self.proven.remember(token, keys, &identity);
+        }
+        Ok(identity)
+    }
+
+    /// The claims of a token that is good, and the number of the keys that say so.
+    async fn check(&self, token: SignedToken<'_>) -> Result<(Claims, u64), TokenError> {
+        let keys = self.keys.verify(&token).await?;
         token::check_times(&token.claims, token::now())?;
         self.expected.check(&token.claims)?;
-        Ok(token.claims)
+        Ok((token.claims, keys))
     }
 
-    async fn introspect(&self, token: &str) -> Result<serde_json::Map<String, serde_json::Value>, TokenError> {
+    async fn introspect(&self, token: &str) -> Result<Claims, TokenError> {
         let Some(introspection) = &self.introspection else {
             let told = "failed to introspect opaque token: no introspection endpoint available";
             return Err(TokenError::Unknown(told));
@@ -186,9 +205,13 @@ pub(super) fn bearer(headers: &HeaderMap) -> Result<&str, Unproven> {
 impl Layer for Oidc {
     fn pass<'a>(&'a self, exchange: Exchange<'a>, next: Next<'a>) -> BoxFuture<'a, Answer> {
         async move {
-            match self.identify(&exchange.parts.headers).await {
+            let identified = match bearer(&exchange.parts.headers) {
+                Ok(token) => self.identify(token).await,
+                Err(unproven) => Err(unproven),
+            };
+            match identified {
                 Ok(identity) => {
-                    exchange.notes().identify(Arc::new(identity));
+                    exchange.notes().identify(identity);
                     next.pass(exchange).await
                 }
                 Err(unproven) => {

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use futures::{FutureExt as _, StreamExt as _};
 use http::Method;
+use skep_mcp::Message;
 use skep_mcp::catalog::{CatalogKind, Item};
 
 use self::cedar::{Caller, Cedar};
@@ -61,6 +62,11 @@ impl Authorizer {
 
     fn new(engine: Engine) -> Self {
         Self(Arc::new(Inner { engine, known: Known::default() }))
+    }
+
+    /// Whether somebody may send a message. What lists show is decided when they are answered.
+    pub async fn allows(&self, identity: &Identity, message: &Message) -> bool {
+        self.0.judge(Some(identity), message).await.is_ok()
     }
 }
 
@@ -114,22 +120,23 @@ impl Inner {
             return if is_post { Err(Refusal::NoMessage.answer(None)) } else { Ok(()) };
         };
         for message in messages(payload) {
-            let id = message.owned_id();
-            if question::is_ambiguous(message) != Ok(false) {
-                return Err(Refusal::NoMessage.answer(None));
-            }
-            let is_allowed = match Wish::read(message) {
-                Wish::Free | Wish::List(_) => true,
-                Wish::Refused => false,
-                Wish::Ask(question) => {
-                    self.allows(identity.as_deref(), std::slice::from_ref(&question)).await == [true]
-                }
-            };
-            if !is_allowed {
-                return Err(Refusal::Unauthorized.answer(id.as_ref()));
-            }
+            let judged = self.judge(identity.as_deref(), message).await;
+            judged.map_err(|refusal| refusal.answer(message.owned_id().as_ref()))?;
         }
         Ok(())
+    }
+
+    /// Whether somebody may send a message, or why not.
+    async fn judge(&self, identity: Option<&Identity>, message: &Message) -> Result<(), Refusal> {
+        if question::is_ambiguous(message) != Ok(false) {
+            return Err(Refusal::NoMessage);
+        }
+        let is_allowed = match Wish::read(message) {
+            Wish::Free | Wish::List(_) => true,
+            Wish::Refused => false,
+            Wish::Ask(question) => self.allows(identity, std::slice::from_ref(&question)).await == [true],
+        };
+        if is_allowed { Ok(()) } else { Err(Refusal::Unauthorized) }
     }
 }
 

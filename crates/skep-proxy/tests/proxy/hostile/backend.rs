@@ -83,6 +83,8 @@ async fn answers_that_are_none_are_told_as_such() {
         b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
         b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nX: a\0\r\n\r\n",
+        // A small answer that breaks off is noticed before the client hears of it.
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{",
     ] {
         let server = saying(bytes).await;
         let before = Before::local(Dialect::Streamable, &server).await;
@@ -94,7 +96,7 @@ async fn answers_that_are_none_are_told_as_such() {
 #[tokio::test]
 async fn an_answer_that_breaks_off_breaks_off_for_the_client() {
     for bytes in [
-        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{".as_slice(),
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n{".as_slice(),
         b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n5\r\ndata:",
     ] {
         let server = saying(bytes).await;

@@ -10,27 +10,36 @@ use http_body_util::combinators::BoxBody;
 use hyper::body::Frame;
 use skep_proxy::Forwarded;
 use skep_proxy::transparent::{Dialect, Target};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 
 use super::server::{Before, Reply, Server};
-use crate::http::{Request, call};
+use crate::http::{PATIENCE, Request, call};
 
 /// A stream whose parts the test sends.
-fn stream(parts: mpsc::UnboundedReceiver<&'static str>) -> Reply {
+fn stream(headers: &[(&str, &str)], parts: mpsc::UnboundedReceiver<&'static str>) -> Reply {
     let parts = futures::stream::unfold(parts, async |mut parts| Some((parts.recv().await?, parts)));
     let frames = parts.map(|part| Ok::<_, Infallible>(Frame::data(Bytes::from_static(part.as_bytes()))));
-    hyper::Response::builder()
-        .header("content-type", "text/event-stream")
-        .body(BoxBody::new(StreamBody::new(frames)))
-        .unwrap()
+    let mut response = hyper::Response::builder();
+    for (name, value) in headers {
+        response = response.header(*name, *value);
+    }
+    response.body(BoxBody::new(StreamBody::new(frames))).unwrap()
 }
 
 async fn streaming() -> (Server, mpsc::UnboundedSender<&'static str>) {
+    streaming_with(&[("content-type", "text/event-stream")]).await
+}
+
+async fn streaming_with(
+    headers: &'static [(&'static str, &'static str)],
+) -> (Server, mpsc::UnboundedSender<&'static str>) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let receiver = Mutex::new(Some(receiver));
     let server = Server::start(move |seen| match seen.method.as_str() {
         "OPTIONS" => super::server::reply(204, &[], ""),
-        _ => stream(receiver.lock().unwrap().take().unwrap()),
+        _ => stream(headers, receiver.lock().unwrap().take().unwrap()),
     })
     .await;
     (server, sender)
@@ -48,6 +57,34 @@ async fn events_are_passed_on_as_they_come_and_as_they_are() {
     sender.send(": comment\r\n\r\nretry: 7\nevent: endpoint\ndata: /m\n\n").unwrap();
     drop(sender);
     assert_eq!(response.text().await, ": comment\r\n\r\nretry: 7\nevent: endpoint\ndata: /m\n\n");
+}
+
+#[tokio::test]
+async fn events_do_not_wait_for_each_other_when_their_length_is_known() {
+    let (server, sender) = streaming_with(&[("content-type", "text/event-stream"), ("content-length", "18")]).await;
+    let before = Before::local(Dialect::Streamable, &server.address).await;
+    let mut response = before.send(Request::post(&call(1, "x"))).await;
+    sender.send("data: 1\n\n").unwrap();
+    assert_eq!(response.event().await.unwrap(), "data: 1\n\n");
+    sender.send("data: 2\n\n").unwrap();
+    assert_eq!(response.event().await.unwrap(), "data: 2\n\n");
+}
+
+#[tokio::test]
+async fn a_small_answer_leaves_in_one_piece_however_it_came() {
+    let (server, sender) = streaming_with(&[("content-type", "application/json"), ("content-length", "2")]).await;
+    let before = Before::local(Dialect::Streamable, &server.address).await;
+    let mut client = TcpStream::connect(&before.address).await.unwrap();
+    let body = call(1, "x").to_string();
+    let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length:";
+    client.write_all(format!("{head} {}\r\n\r\n{body}", body.len()).as_bytes()).await.unwrap();
+    sender.send("{").unwrap();
+    sender.send("}").unwrap();
+    let mut answer = [0; 4096];
+    let read = tokio::time::timeout(PATIENCE, client.read(&mut answer)).await.unwrap().unwrap();
+    let answer = String::from_utf8_lossy(&answer[..read]);
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("\r\n\r\n{}"), "{answer}");
+    assert!(answer.contains("content-length: 2\r\n"), "{answer}");
 }
 
 #[tokio::test]
@@ -101,5 +138,5 @@ async fn a_client_that_goes_away_ends_the_exchange_with_the_server() {
     assert!(response.event().await.is_some());
     drop(response);
     // The server finds out when its stream is dropped.
-    tokio::time::timeout(crate::http::PATIENCE, sender.closed()).await.unwrap();
+    tokio::time::timeout(PATIENCE, sender.closed()).await.unwrap();
 }

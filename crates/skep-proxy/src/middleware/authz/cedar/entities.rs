@@ -45,28 +45,29 @@ impl Stage {
         let parts = |entity: &Entity| Ok((entity.uid(), Parts::of(entity)?));
         let configured = entities.iter().map(parts).collect::<Result<_, CedarError>>()?;
         let mut stage = Self { entities, configured };
-        for action in actions {
-            let name = RestrictedExpression::new_string(action.id().unescaped().to_owned());
-            let attributes = [("operation".to_owned(), name)].into_iter().collect();
-            let entities = stage.with(stage.entities.clone(), action, attributes, HashSet::new());
-            stage.entities = entities.map_err(|error| unread(&error))?;
-        }
+        let action = |uid: &EntityUid| {
+            let name = RestrictedExpression::new_string(uid.id().unescaped().to_owned());
+            stage.entity(uid, [("operation".to_owned(), name)].into(), HashSet::new())
+        };
+        let actions = actions.iter().map(action).collect::<Result<Vec<_>, _>>();
+        let entities = actions.and_then(|actions| stage.with(actions)).map_err(|error| unread(&error))?;
+        stage.entities = entities;
         Ok(stage)
     }
 
-    pub(super) fn entities(&self) -> &Entities {
-        &self.entities
+    /// Everything that is there, and these. Cedar looks at all of it anew each time, so that they come together.
+    pub(super) fn with(&self, entities: impl IntoIterator<Item = Entity>) -> Result<Entities, Denied> {
+        let all = self.entities.clone().upsert_entities(entities, None);
+        all.map_err(|error| Denied::Unaskable(error.to_string()))
     }
 
-    /// The same with one more entity. Where the configuration knows it, what is said now wins attribute by attribute.
-    pub(super) fn with(
+    /// An entity of a request. Where the configuration knows it, what is said now wins attribute by attribute.
+    pub(super) fn entity(
         &self,
-        entities: Entities,
         uid: &EntityUid,
         attributes: Attributes,
         parents: HashSet<EntityUid>,
-    ) -> Result<Entities, Denied> {
-        let unaskable = |error: &dyn std::fmt::Display| Denied::Unaskable(error.to_string());
+    ) -> Result<Entity, Denied> {
         let entity = match self.configured.get(uid) {
             None => Entity::new(uid.clone(), attributes.into_iter().collect(), parents),
             Some(parts) => {
@@ -76,7 +77,6 @@ impl Stage {
                 Entity::new_with_tags(uid.clone(), all, parents, parts.tags.clone())
             }
         };
-        let entity = entity.map_err(|error| unaskable(&error))?;
-        entities.upsert_entities([entity], None).map_err(|error| unaskable(&error))
+        entity.map_err(|error| Denied::Unaskable(error.to_string()))
     }
 }

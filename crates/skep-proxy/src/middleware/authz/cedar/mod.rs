@@ -5,16 +5,18 @@
 
 mod claims;
 mod entities;
+mod slices;
 mod values;
 
 use cedar_policy::{
-    Authorizer, Context, Decision, Entities, EntityId, EntityTypeName, EntityUid, Policy, PolicyId, PolicySet, Request,
+    Authorizer, Context, Decision, Entity, EntityId, EntityTypeName, EntityUid, Policy, PolicyId, Request,
     RestrictedExpression,
 };
 use serde_json::{Map, Value};
 
 use self::claims::Attributes;
 use self::entities::Stage;
+use self::slices::Slices;
 use super::hints::Hints;
 use super::question::{Feature, Question};
 
@@ -56,6 +58,9 @@ pub enum CedarError {
         /// What Cedar says.
         cause: String,
     },
+    /// The policies cannot be put together, which cannot be.
+    #[error("cedar.policies cannot be used together: {0}")]
+    Together(String),
     /// The entities cannot be read.
     #[error("cedar.entities_json is no list of Cedar entities: {0}")]
     Entities(String),
@@ -97,7 +102,7 @@ pub(super) struct Caller<'a> {
 /// The authorizer.
 #[derive(Debug)]
 pub(super) struct Cedar {
-    policies: PolicySet,
+    policies: Slices,
     stage: Stage,
     authorizer: Authorizer,
     types: Types,
@@ -117,11 +122,10 @@ struct Types {
     features: [EntityTypeName; Feature::ALL.len()],
 }
 
-/// A caller on the stage, ready to be asked about.
+/// A caller, ready to be asked about.
 pub(super) struct Principal {
-    uid: EntityUid,
     attributes: Attributes,
-    entities: Entities,
+    entity: Entity,
 }
 
 impl Cedar {
@@ -129,18 +133,16 @@ impl Cedar {
         if settings.policies.is_empty() {
             return Err(CedarError::NoPolicies);
         }
-        let mut policies = PolicySet::new();
-        for (index, text) in settings.policies.iter().enumerate() {
-            let told = |cause: &dyn std::fmt::Display| CedarError::Policy { index, cause: cause.to_string() };
+        let policy = |(index, text): (usize, &String)| {
             let id = PolicyId::new(format!("policy{index}"));
-            let policy = Policy::parse(Some(id), text).map_err(|error| told(&error))?;
-            policies.add(policy).map_err(|error| told(&error))?;
-        }
+            Policy::parse(Some(id), text).map_err(|error| CedarError::Policy { index, cause: error.to_string() })
+        };
+        let policies = settings.policies.iter().enumerate().map(policy).collect::<Result<Vec<_>, _>>()?;
         let types = Types::new(&settings.group_type)?;
         let actions = Feature::ALL.map(|feature| uid(&types.action, action(feature)));
         let server = (!settings.server.is_empty()).then(|| type_name("MCP")).transpose()?;
         Ok(Self {
-            policies,
+            policies: Slices::new(policies)?,
             stage: Stage::new(&settings.entities, &actions)?,
             authorizer: Authorizer::new(),
             server: server.map(|name| uid(&name, &settings.server)),
@@ -157,7 +159,7 @@ impl Cedar {
         (!self.upstream_provider.is_empty()).then_some(&*self.upstream_provider)
     }
 
-    /// Puts a caller on the stage.
+    /// A caller as policies see it.
     pub(super) fn principal(&self, caller: Caller<'_>) -> Result<Principal, Denied> {
         let own = caller.claims.ok_or(Denied::NoCaller)?;
         let upstream = match (self.upstream_provider(), caller.access_token) {
@@ -171,8 +173,8 @@ impl Cedar {
         let attributes = claims::attributes(claims, &self.multi_valued_claims);
         let groups = claims::groups(claims, &self.group_claim, &self.role_claim);
         let parents = groups.into_iter().map(|group| uid(&self.types.group, group)).collect();
-        let entities = self.stage.with(self.stage.entities().clone(), &id, attributes.clone(), parents)?;
-        Ok(Principal { uid: id, attributes, entities })
+        let entity = self.stage.entity(&id, attributes.clone(), parents)?;
+        Ok(Principal { attributes, entity })
     }
 
     /// Whether a caller may do something. A policy that cannot be evaluated denies, whatever others permit.
@@ -185,13 +187,15 @@ impl Cedar {
         let resource = uid(&self.types.features[question.feature as usize], &question.id);
         let attributes = resource_attributes(question, hints, &arguments);
         let parents = self.server.iter().cloned().collect();
-        let entities = self.stage.with(principal.entities.clone(), &resource, attributes, parents)?;
+        let entities = [principal.entity.clone(), self.stage.entity(&resource, attributes, parents)?];
+        let entities = self.stage.with(entities)?;
         let context = principal.attributes.clone().into_iter().chain(arguments);
         let context = Context::from_pairs(context).map_err(|error| Denied::Unaskable(error.to_string()))?;
         let action = uid(&self.types.action, action(question.feature));
-        let request = Request::new(principal.uid.clone(), action, resource, context, None)
+        let policies = self.policies.about(&resource);
+        let request = Request::new(principal.entity.uid(), action, resource, context, None)
             .map_err(|error| Denied::Unaskable(error.to_string()))?;
-        let response = self.authorizer.is_authorized(&request, &self.policies, &entities);
+        let response = self.authorizer.is_authorized(&request, policies, &entities);
         match response.diagnostics().errors().next() {
             Some(error) => Err(Denied::Evaluation(error.to_string())),
             None => Ok(response.decision() == Decision::Allow),

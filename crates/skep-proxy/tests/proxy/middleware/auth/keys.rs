@@ -132,6 +132,22 @@ async fn auth_trap_16_a_key_that_is_replaced_under_load_is_taken_at_once() {
 }
 
 #[tokio::test]
+async fn a_token_that_was_good_is_not_when_its_key_is_gone() {
+    let (old, new) = (Key::new("old", Algorithm::RS256), Key::new("new", Algorithm::ES256));
+    let issuer = Issuer::start(&[&old]).await;
+    let guarded = guarded(&issuer.settings()).await;
+    let by_old = old.sign(&issuer.claims());
+    for _ in 0..2 {
+        assert_eq!(call_with(&guarded, &by_old).await.status, 200);
+    }
+    // Whoever has another key makes the proxy ask.
+    issuer.publish(&[&new]);
+    assert_eq!(call_with(&guarded, &new.sign(&issuer.claims())).await.status, 200);
+    let mut refused = call_with(&guarded, &by_old).await;
+    assert_eq!((refused.status, refused.text().await.contains("key ID not found in JWKS")), (401, true));
+}
+
+#[tokio::test]
 async fn keys_that_nobody_has_do_not_make_us_ask_and_ask() {
     let key = Key::new("k", Algorithm::ES256);
     let issuer = Issuer::start(&[&key]).await;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, HOST};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::{HeaderValue, Method, Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
@@ -21,15 +21,23 @@ const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const SESSION: &str = "mcp-session-id";
 
+/// Where clients come in, and what they show there.
+#[derive(Debug, Clone)]
+pub(crate) struct Door {
+    pub(crate) address: SocketAddr,
+    /// The value of `Authorization`, where somebody asks for it.
+    pub(crate) credential: Option<HeaderValue>,
+}
+
 /// How long a server may take until it serves.
 const START: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(10);
 
 /// Waits until a client can begin a session.
-pub(super) async fn wait(address: SocketAddr) -> anyhow::Result<()> {
+pub(super) async fn wait(door: &Door) -> anyhow::Result<()> {
     let begun = Instant::now();
     loop {
-        match Client::in_session(address).await {
+        match Client::in_session(door).await {
             Ok(mut client) => return client.end().await,
             Err(error) if begun.elapsed() > START => return Err(error.context("it does not serve")),
             Err(_) => tokio::time::sleep(POLL).await,
@@ -43,14 +51,16 @@ struct Connection {
     sender: http1::SendRequest<Full<Bytes>>,
     driver: JoinHandle<hyper::Result<()>>,
     host: HeaderValue,
+    credential: Option<HeaderValue>,
 }
 
 impl Connection {
-    async fn open(address: SocketAddr) -> anyhow::Result<Self> {
+    async fn open(Door { address, credential }: &Door) -> anyhow::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-        Ok(Self { sender, driver: tokio::spawn(connection), host: address.to_string().parse()? })
+        let host = address.to_string().parse()?;
+        Ok(Self { sender, driver: tokio::spawn(connection), host, credential: credential.clone() })
     }
 
     async fn send(
@@ -67,6 +77,9 @@ impl Connection {
         headers.insert(HOST, self.host.clone());
         headers.insert(CONTENT_TYPE, JSON);
         headers.insert(ACCEPT, accept);
+        if let Some(credential) = &self.credential {
+            headers.insert(AUTHORIZATION, credential.clone());
+        }
         if let Some(session) = session {
             headers.insert(SESSION, session.clone());
             headers.insert("mcp-protocol-version", REVISION);
@@ -84,28 +97,28 @@ impl Drop for Connection {
 
 /// A session.
 #[derive(Debug)]
-pub(super) struct Client {
+pub(crate) struct Client {
     connection: Connection,
-    address: SocketAddr,
+    door: Door,
     session: Option<HeaderValue>,
     next: u64,
 }
 
 /// The stream of a session for what belongs to no request. It ends with this.
 #[derive(Debug)]
-pub(super) struct Listening {
+pub(crate) struct Listening {
     _connection: Connection,
     _stream: Response<Incoming>,
 }
 
 impl Client {
     /// A client without a session.
-    pub(super) async fn connect(address: SocketAddr) -> anyhow::Result<Self> {
-        Ok(Self { connection: Connection::open(address).await?, address, session: None, next: 0 })
+    pub(crate) async fn connect(door: &Door) -> anyhow::Result<Self> {
+        Ok(Self { connection: Connection::open(door).await?, door: door.clone(), session: None, next: 0 })
     }
 
     /// Begins a session.
-    pub(super) async fn begin(&mut self) -> anyhow::Result<()> {
+    pub(crate) async fn begin(&mut self) -> anyhow::Result<()> {
         let client = json!({"name": "skep-bench", "version": "1"});
         let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
         self.session = None;
@@ -119,21 +132,21 @@ impl Client {
     }
 
     /// A client with a session.
-    pub(super) async fn in_session(address: SocketAddr) -> anyhow::Result<Self> {
-        let mut client = Self::connect(address).await?;
+    pub(crate) async fn in_session(door: &Door) -> anyhow::Result<Self> {
+        let mut client = Self::connect(door).await?;
         client.begin().await?;
         Ok(client)
     }
 
     /// Calls a tool, and reads its answer to the end.
-    pub(super) async fn call(&mut self, tool: &str) -> anyhow::Result<()> {
+    pub(crate) async fn call(&mut self, tool: &str) -> anyhow::Result<()> {
         let params = json!({"name": tool, "arguments": {"message": "honey"}});
         let response = self.post(&self.request("tools/call", &params)).await?;
         self.finish(response).await
     }
 
     /// Ends the session.
-    pub(super) async fn end(&mut self) -> anyhow::Result<()> {
+    pub(crate) async fn end(&mut self) -> anyhow::Result<()> {
         let response = self.connection.send(Method::DELETE, self.session.as_ref(), BOTH, Bytes::new()).await?;
         ensure!(response.status().is_success(), "the session ends with {}", response.status());
         response.collect().await?;
@@ -141,8 +154,8 @@ impl Client {
     }
 
     /// Opens the stream of the session.
-    pub(super) async fn listen(&self) -> anyhow::Result<Listening> {
-        let mut connection = Connection::open(self.address).await?;
+    pub(crate) async fn listen(&self) -> anyhow::Result<Listening> {
+        let mut connection = Connection::open(&self.door).await?;
         let stream = connection.send(Method::GET, self.session.as_ref(), EVENTS, Bytes::new()).await?;
         ensure!(stream.status() == 200, "the stream begins with {}", stream.status());
         Ok(Listening { _connection: connection, _stream: stream })

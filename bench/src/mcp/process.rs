@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use http::HeaderValue;
 
-use super::client;
+use super::client::{self, Door};
 use super::part::Part;
 
 /// How often a second the kernel counts processor time for others to see.
@@ -17,22 +17,23 @@ const BYTES_PER_KIBIBYTE: f64 = 1024.0;
 
 /// A part that runs in a process of its own. Dropping it kills it.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(crate) struct Process {
     child: Child,
-    pub(super) address: SocketAddr,
+    pub(crate) door: Door,
 }
 
 impl Process {
-    /// Starts a part, and waits until it serves.
-    pub(super) async fn start(part: &Part) -> anyhow::Result<Self> {
-        let process = Self::listening(part)?;
-        client::wait(process.address).await?;
+    /// Starts a part, and waits until it serves clients that show this.
+    pub(crate) async fn start(part: &Part, credential: Option<HeaderValue>) -> anyhow::Result<Self> {
+        let process = Self::listening(part, credential)?;
+        client::wait(&process.door).await?;
         Ok(process)
     }
 
-    fn listening(part: &Part) -> anyhow::Result<Self> {
+    /// Starts a part that listens, for clients that show this.
+    pub(crate) fn listening(part: &Part, credential: Option<HeaderValue>) -> anyhow::Result<Self> {
         let mut child = Command::new(std::env::current_exe()?)
-            .args(part.arguments())
+            .args(part.arguments()?)
             // It ends when this end of it does.
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -43,7 +44,7 @@ impl Process {
         let read = BufReader::new(output).read_line(&mut line).map_err(anyhow::Error::from);
         let address = read.and_then(|_| line.trim().parse().context("a part of the measurement did not start"));
         match address {
-            Ok(address) => Ok(Self { child, address }),
+            Ok(address) => Ok(Self { child, door: Door { address, credential } }),
             Err(error) => {
                 let _ = child.kill();
                 let _ = child.wait();
@@ -53,14 +54,14 @@ impl Process {
     }
 
     /// What it holds in memory, in KiB. The server that it started is not counted.
-    pub(super) fn resident_kibibytes(&self) -> anyhow::Result<f64> {
+    pub(crate) fn resident_kibibytes(&self) -> anyhow::Result<f64> {
         let pages = fs::read_to_string(format!("/proc/{}/statm", self.child.id()))?;
         let pages: f64 = pages.split(' ').nth(1).context("no resident pages")?.parse()?;
         Ok(pages * f64::from(u32::try_from(rustix::param::page_size())?) / BYTES_PER_KIBIBYTE)
     }
 
     /// The processor time that it and the processes that it started have used.
-    pub(super) fn processor_time(&self) -> anyhow::Result<Duration> {
+    pub(crate) fn processor_time(&self) -> anyhow::Result<Duration> {
         let mut ticks = 0.0;
         let mut left = vec![self.child.id()];
         while let Some(pid) = left.pop() {

@@ -2,13 +2,15 @@
 
 use std::net::SocketAddr;
 
+use skep_proxy::middleware::Middleware;
 use skep_proxy::transparent::{Dialect, Target, Transparent};
 use skep_proxy::{Forwarded, Limits, Proxy};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-pub(super) async fn serve(listener: TcpListener, server: SocketAddr) -> anyhow::Result<()> {
+pub(super) async fn serve(listener: TcpListener, server: SocketAddr, middleware: Middleware) -> anyhow::Result<()> {
     let target = Target::local(Dialect::Streamable, &format!("http://{server}"))?;
     let transparent = Transparent::new(target, Limits::default(), Forwarded::default())?;
-    Ok(Proxy::transparent(transparent).serve(listener, CancellationToken::new()).await?)
+    let proxy = Proxy::transparent(transparent).with_middleware(middleware);
+    Ok(proxy.serve(listener, CancellationToken::new()).await?)
 }

@@ -1,6 +1,5 @@
 //! Many clients at once, for some time.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -8,35 +7,70 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use tokio::task::JoinSet;
 
-use super::client::Client;
-use super::measures::Load;
+use super::client::{Client, Door};
 use super::process::Process;
-use crate::measure::Measure;
+use crate::measure::{Measure, percentile};
 
 /// How much of the time passes before anything counts.
 const WARM_UP: u32 = 5;
 
+/// What is measured of one load.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Load {
+    pub(crate) clients: usize,
+    pub(crate) rate: Measure,
+    pub(crate) median: Measure,
+    pub(crate) tail: Measure,
+    /// Processor time of what stands between the clients and the server, for one call.
+    pub(crate) cpu: Measure,
+}
+
+impl Load {
+    pub(crate) fn all(self) -> [Measure; 4] {
+        [self.rate, self.median, self.tail, self.cpu]
+    }
+}
+
+macro_rules! load {
+    ($what:literal, 1) => {
+        load!($what, 1, " client")
+    };
+    ($what:literal, $clients:literal) => {
+        load!($what, $clients, " clients")
+    };
+    ($what:literal, $clients:literal, $noun:literal) => {
+        $crate::mcp::load::Load {
+            clients: $clients,
+            rate: $crate::measure::Measure::rate(concat!($what, ", ", $clients, $noun)),
+            median: $crate::measure::Measure::latency(concat!($what, ", ", $clients, $noun, ", median")),
+            tail: $crate::measure::Measure::latency(concat!($what, ", ", $clients, $noun, ", 99th percentile")),
+            cpu: $crate::measure::Measure::latency(concat!($what, ", ", $clients, $noun, ", processor")),
+        }
+    };
+}
+pub(crate) use load;
+
 /// What came out of one load.
 #[derive(Debug)]
-pub(super) struct Outcome {
-    pub(super) rate: f64,
+pub(crate) struct Outcome {
+    rate: f64,
     /// In microseconds, as the two that follow.
-    pub(super) median: f64,
-    pub(super) tail: f64,
-    pub(super) cpu: Option<f64>,
+    median: f64,
+    tail: f64,
+    cpu: Option<f64>,
 }
 
 impl Outcome {
     /// The figures as those of a load.
-    pub(super) fn of(&self, load: &Load) -> impl Iterator<Item = (Measure, f64)> {
+    pub(crate) fn of(&self, load: &Load) -> impl Iterator<Item = (Measure, f64)> {
         let cpu = self.cpu.map(|cpu| (load.cpu, cpu));
         [(load.rate, self.rate), (load.median, self.median), (load.tail, self.tail)].into_iter().chain(cpu)
     }
 }
 
 /// Calls a tool with so many clients for so long. `between` is what stands before the server.
-pub(super) async fn run(
-    address: SocketAddr,
+pub(crate) async fn run(
+    door: &Door,
     between: Option<&Process>,
     tool: &'static str,
     clients: usize,
@@ -46,7 +80,7 @@ pub(super) async fn run(
     let is_over = Arc::new(AtomicBool::new(false));
     let mut calling = JoinSet::new();
     for _ in 0..clients {
-        let mut client = Client::in_session(address).await?;
+        let mut client = Client::in_session(door).await?;
         let (counts, is_over) = (Arc::clone(&counts), Arc::clone(&is_over));
         calling.spawn(async move {
             let mut times = Vec::new();
@@ -72,12 +106,8 @@ pub(super) async fn run(
     while let Some(joined) = calling.join_next().await {
         times.append(&mut joined??);
     }
-    times.sort_unstable();
     let calls = f64::from(u32::try_from(times.len())?);
-    let at = |part: usize| -> anyhow::Result<f64> {
-        let index = (times.len() * part / 100).min(times.len().saturating_sub(1));
-        Ok(times.get(index).context("no call ended in time")?.as_secs_f64() * 1e6)
-    };
+    let mut at = |part: usize| percentile(&mut times, part).context("no call ended in time");
     let cpu = cpu_before.zip(cpu_after).map(|(before, after)| after.saturating_sub(before).as_secs_f64() * 1e6 / calls);
     Ok(Outcome { rate: calls / elapsed.as_secs_f64(), median: at(50)?, tail: at(99)?, cpu })
 }

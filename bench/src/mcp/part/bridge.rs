@@ -1,4 +1,4 @@
-//! The bridge of Skep, before this program as a server on standard input and output.
+//! The bridge of Skep with the operator's default chain, before this program as a server on standard input and output.
 
 use std::sync::Arc;
 
@@ -7,14 +7,15 @@ use skep_proxy::{Limits, Proxy, Readiness};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::Part;
+use super::{Part, chain};
 
 pub(super) async fn serve(listener: TcpListener) -> anyhow::Result<()> {
     let bridge = Bridge::new(Limits::default(), Readiness::default());
-    let proxy = Proxy::streamable(Arc::clone(&bridge));
+    let middleware = chain::middleware(&chain::DEFAULT, None).await?;
+    let proxy = Proxy::streamable(Arc::clone(&bridge)).with_middleware(middleware);
     let child = ChildProcess {
         program: std::env::current_exe()?.into(),
-        arguments: Part::Echo.arguments().into_iter().map(Into::into).collect(),
+        arguments: Part::Echo.arguments()?.map(Into::into).into(),
         ..ChildProcess::default()
     };
     let serving = async { anyhow::Ok(proxy.serve(listener, CancellationToken::new()).await?) };

@@ -1,0 +1,86 @@
+//! Single decisions in this process, without sockets.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+use skep_mcp::Message;
+use skep_proxy::middleware::{Authorizer, Identity, Oidc};
+
+use super::key::Key;
+use crate::mcp::part::chain::{self, Around};
+use crate::measure::{Measure, Measured, Target, percentile};
+
+/// What is measured of one decision.
+struct Decision {
+    median: Measure,
+    tail: Measure,
+}
+
+const JWT: Decision = Decision {
+    median: Measure::latency("JWT, RS256, cached key, median").must_be(Target::Below(40.0)),
+    tail: Measure::latency("JWT, RS256, cached key, 99th percentile"),
+};
+const CEDAR: Decision = Decision {
+    median: Measure::latency("Cedar, 100 policies, median").must_be(Target::Below(30.0)),
+    tail: Measure::latency("Cedar, 100 policies, 99th percentile"),
+};
+
+pub(super) const ALL: [Measure; 4] = [JWT.median, JWT.tail, CEDAR.median, CEDAR.tail];
+
+/// How often each decision is taken before it counts, in percent of those that do.
+const WARM_UP: usize = 10;
+
+impl Decision {
+    fn of(&self, mut times: Vec<Duration>) -> anyhow::Result<[(Measure, f64); 2]> {
+        // Those that came first found everything cold.
+        times.drain(..times.len() * WARM_UP / 100);
+        let mut at = |part| percentile(&mut times, part).context("nothing was decided");
+        Ok([(self.median, at(50)?), (self.tail, at(99)?)])
+    }
+}
+
+/// Takes each decision so many times.
+pub(super) async fn run(key: &Key, around: &Around, count: usize) -> anyhow::Result<Measured> {
+    Ok(tokens(key, around, count).await?.into_iter().chain(calls(count).await?).collect())
+}
+
+/// Checks tokens, each of them once.
+async fn tokens(key: &Key, around: &Around, count: usize) -> anyhow::Result<[(Measure, f64); 2]> {
+    let tokens = (0..=count).map(|number| key.token(number)).collect::<anyhow::Result<Vec<_>>>()?;
+    let oidc = Oidc::new(&around.oidc())?;
+    let mut times = Vec::with_capacity(count);
+    for token in &tokens {
+        let begun = Instant::now();
+        let proven = oidc.prove(token).await;
+        times.push(begun.elapsed());
+        ensure!(proven.is_some_and(|identity| identity.subject == "ann"), "a good token proves nothing");
+    }
+    // The first one had to wait for the key.
+    times.remove(0);
+    JWT.of(times)
+}
+
+/// Decides about calls.
+async fn calls(count: usize) -> anyhow::Result<[(Measure, f64); 2]> {
+    let authorizer = Authorizer::cedar(chain::cedar(100))?;
+    let claims = json!({"sub": "ann", "email": "ann@example.com", "groups": ["team-1", "team-2", "keepers"]});
+    let claims: Map<String, Value> = serde_json::from_value(claims)?;
+    let ann = Identity::from_claims(claims, "token").context("nobody is somebody")?;
+    let call = |tool: &str| {
+        let params = json!({"name": tool, "arguments": {"message": "honey"}});
+        let text = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string();
+        Message::read(Bytes::from(text)).map_err(|error| anyhow::anyhow!("{error:?}"))
+    };
+    ensure!(!authorizer.allows(&ann, &call("tool-3")?).await, "the policies allow everything");
+    let call = call("echo")?;
+    let mut times = Vec::with_capacity(count);
+    for _ in 0..count {
+        let begun = Instant::now();
+        let is_allowed = authorizer.allows(&ann, &call).await;
+        times.push(begun.elapsed());
+        ensure!(is_allowed, "the policies refuse what they should allow");
+    }
+    CEDAR.of(times)
+}
