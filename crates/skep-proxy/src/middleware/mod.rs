@@ -7,6 +7,7 @@
 //! A chain is built once for a configuration and replaced as a whole. Requests that are under way end in the one that
 //! they began in. What is in a body is read once; who calls and what the body says travel with the request.
 
+mod ambiguity;
 mod audit;
 mod auth;
 mod authz;

@@ -45,23 +45,49 @@ fn local_user() -> String {
 
 /// Takes everybody for the same.
 #[derive(Debug)]
-pub(super) struct Unproven(Arc<Identity>);
+pub(super) struct Unproven {
+    subject: String,
+    name: String,
+}
 
 impl Unproven {
     pub(super) fn local() -> Self {
         tracing::warn!("callers are not asked who they are: everybody who can reach the proxy is the local user");
         let user = local_user();
-        Self(Arc::new(Identity::unproven(&user, &format!("Local User: {user}"))))
+        Self { name: format!("Local User: {user}"), subject: user }
     }
 
     pub(super) fn anonymous() -> Self {
-        Self(Arc::new(Identity::unproven("anonymous", "Anonymous User")))
+        Self { subject: "anonymous".to_owned(), name: "Anonymous User".to_owned() }
+    }
+
+    /// Whoever calls now: claims have an end, and a proxy outlives it.
+    fn identity(&self, now: i64) -> Identity {
+        Identity::unproven(&self.subject, &self.name, now)
     }
 }
 
 impl Layer for Unproven {
     fn pass<'a>(&'a self, exchange: Exchange<'a>, next: Next<'a>) -> BoxFuture<'a, Answer> {
-        exchange.notes().identify(Arc::clone(&self.0));
+        let now = time::OffsetDateTime::now_utc().unix_timestamp();
+        exchange.notes().identify(Arc::new(self.identity(now)));
         next.pass(exchange)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claims_that_nobody_proved_are_good_for_a_day_from_every_request_on() {
+        let anonymous = Unproven::anonymous();
+        for now in [1_000_000, 1_000_000 + 25 * 3600] {
+            let claims = anonymous.identity(now).claims;
+            assert_eq!(
+                (&claims["iat"], &claims["nbf"], &claims["exp"]),
+                (&now.into(), &now.into(), &(now + 86_400).into())
+            );
+        }
     }
 }

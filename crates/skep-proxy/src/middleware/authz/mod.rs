@@ -110,20 +110,15 @@ impl Inner {
             return Err(Refusal::NoMessage.answer(None));
         }
         let identity = exchange.notes().identity().cloned();
-        let Some(payload) = exchange.payload().await? else {
+        let Some(payload) = exchange.judged().await? else {
             return if is_post { Err(Refusal::NoMessage.answer(None)) } else { Ok(()) };
         };
         for message in messages(payload) {
             let id = message.owned_id();
-            if question::is_ambiguous(message) != Ok(false) {
-                return Err(Refusal::NoMessage.answer(None));
-            }
             let is_allowed = match Wish::read(message) {
                 Wish::Free | Wish::List(_) => true,
                 Wish::Refused => false,
-                Wish::Ask(question) => {
-                    self.allows(identity.as_deref(), std::slice::from_ref(&question)).await == [true]
-                }
+                Wish::Ask(questions) => self.allows(identity.as_deref(), &questions).await.into_iter().all(|yes| yes),
             };
             if !is_allowed {
                 return Err(Refusal::Unauthorized.answer(id.as_ref()));

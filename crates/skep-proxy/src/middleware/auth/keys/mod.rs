@@ -1,16 +1,23 @@
 //! The keys of an issuer, found when they are first needed and kept for a while.
 //!
 //! One request at a time asks the issuer; the others wait for what it finds, whether that is keys or a failure. A failure
-//! is not remembered: whoever comes later asks again. A key that is not there makes us ask at once, but not too often.
+//! is not remembered: whoever comes later asks again. A key that is not there makes us ask at once, but not too often;
+//! whoever misses one while somebody asks waits for that. Keys that are old are used while newer ones are asked for.
+
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
-use http::header::{ACCEPT, CACHE_CONTROL, USER_AGENT};
-use http::{HeaderMap, HeaderValue, Request, Uri};
+use http::header::{ACCEPT, CACHE_CONTROL, DATE, EXPIRES, USER_AGENT};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Uri};
 use parking_lot::Mutex;
 use serde_json::Value;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc2822;
+use tokio::task::JoinSet;
 
 use super::issuer::{Endpoint, LARGEST};
 use super::key_set::KeySet;
@@ -19,7 +26,7 @@ use super::token::{SignedToken, TokenError};
 /// How long keys are kept, whatever the issuer says.
 const SHORTEST: Duration = Duration::from_mins(15);
 const LONGEST: Duration = Duration::from_hours(30 * 24);
-/// How often a key that is not there makes us ask.
+/// How often a key that is not there makes us ask, and keys that are old do.
 const COOL_DOWN: Duration = Duration::from_secs(30);
 /// How often discovery is tried for one request, how long to wait in between, and how long one attempt may take.
 const ATTEMPTS: u32 = 3;
@@ -40,12 +47,27 @@ struct Fetched {
 /// What is known about the attempts to ask.
 #[derive(Debug, Default)]
 struct Attempts {
+    /// How many ask, or wait for one who does.
+    under_way: usize,
     /// How many have come to an end.
     ended: u64,
     /// What is told about the last one, if it failed.
     failure: Option<&'static str>,
     /// When a missing key last made us ask.
     missed: Option<Instant>,
+    /// When old keys last made us ask.
+    renewed: Option<Instant>,
+}
+
+impl Attempts {
+    /// Whether something that happened then may make us ask now. If so, it happened now.
+    fn is_due(last: &mut Option<Instant>) -> bool {
+        let is_due = last.is_none_or(|last| last.elapsed() >= COOL_DOWN);
+        if is_due {
+            *last = Some(Instant::now());
+        }
+        is_due
+    }
 }
 
 /// Why there are no keys.
@@ -59,6 +81,14 @@ struct Failure {
 /// The keys of one issuer.
 #[derive(Debug)]
 pub(super) struct Keys {
+    source: Arc<Source>,
+    /// Asks for newer keys than those that are used meanwhile.
+    renewing: Mutex<JoinSet<()>>,
+}
+
+/// Where keys come from, and those that came last.
+#[derive(Debug)]
+struct Source {
     endpoint: Endpoint,
     /// Where discovery begins; nothing when the place of the keys is known.
     issuer: String,
@@ -67,49 +97,93 @@ pub(super) struct Keys {
     fetched: ArcSwapOption<Fetched>,
     asking: tokio::sync::Mutex<()>,
     attempts: Mutex<Attempts>,
+    /// How long keys are kept at least.
+    shortest: Duration,
+}
+
+/// One who asks, or waits for one who does.
+struct Asking<'a>(&'a Source);
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        self.0.attempts.lock().under_way -= 1;
+    }
 }
 
 impl Keys {
     pub(super) fn new(endpoint: Endpoint, issuer: &str, place: Option<Uri>) -> Self {
-        Self {
+        Self::kept_for(SHORTEST, endpoint, issuer, place)
+    }
+
+    fn kept_for(shortest: Duration, endpoint: Endpoint, issuer: &str, place: Option<Uri>) -> Self {
+        let source = Source {
             endpoint,
             issuer: issuer.to_owned(),
             place: ArcSwapOption::new(place.map(Arc::new)),
             fetched: ArcSwapOption::empty(),
             asking: tokio::sync::Mutex::default(),
             attempts: Mutex::default(),
-        }
+            shortest,
+        };
+        Self { source: Arc::new(source), renewing: Mutex::default() }
     }
 
     /// Checks the signature of a token.
     pub(super) async fn verify(&self, token: &SignedToken<'_>) -> Result<(), TokenError> {
-        let known = match self.fetched.load_full() {
+        let known = match self.source.fetched.load_full() {
             Some(known) => known,
-            None => self.fetch(None).await?,
+            None => self.source.fetch(self.source.join(), None).await?,
         };
-        let is_old = known.at.elapsed() > known.lifetime;
-        let known = match known.keys.has(&token.key_id) {
-            true if !is_old => known,
-            // Keys that are old are still better than none.
-            true => self.fetch(Some(&known)).await.unwrap_or(known),
-            false if self.may_ask_again() => self.fetch(Some(&known)).await.unwrap_or(known),
-            false => known,
-        };
+        if known.at.elapsed() > known.lifetime {
+            self.renew(&known);
+        }
+        let known = if known.keys.has(&token.key_id) { known } else { self.source.newer(known).await };
         known.keys.verify(token)
     }
 
-    /// Whether a key that is not there may make us ask now.
-    fn may_ask_again(&self) -> bool {
-        let mut attempts = self.attempts.lock();
-        let may = attempts.missed.is_none_or(|missed| missed.elapsed() >= COOL_DOWN);
-        if may {
-            attempts.missed = Some(Instant::now());
+    /// Asks for newer keys, unless somebody does or has just done. Nobody waits for it: keys that are old are better than
+    /// none, and their issuer may be away for long.
+    fn renew(&self, known: &Arc<Fetched>) {
+        {
+            let mut attempts = self.source.attempts.lock();
+            if attempts.under_way > 0 || !Attempts::is_due(&mut attempts.renewed) {
+                return;
+            }
         }
-        may
+        let (source, known) = (Arc::clone(&self.source), Arc::clone(known));
+        let mut renewing = self.renewing.lock();
+        while renewing.try_join_next().is_some() {}
+        renewing.spawn(async move {
+            // A failure is told to the log where it happens.
+            let _ = source.fetch(source.join(), Some(&known)).await;
+        });
+    }
+}
+
+impl Source {
+    /// Says that somebody asks.
+    fn join(&self) -> Asking<'_> {
+        self.attempts.lock().under_way += 1;
+        Asking(self)
+    }
+
+    /// Keys newer than these, in which one is missing. These, when there are none, or we have asked for them just before.
+    async fn newer(&self, known: Arc<Fetched>) -> Arc<Fetched> {
+        let asking = {
+            let mut attempts = self.attempts.lock();
+            let may = attempts.under_way > 0 || Attempts::is_due(&mut attempts.missed);
+            attempts.under_way += usize::from(may);
+            may.then(|| Asking(self))
+        };
+        match asking {
+            Some(asking) => self.fetch(asking, Some(&known)).await.unwrap_or(known),
+            // Whoever asked has found something since these were looked at, or has not.
+            None => self.fetched.load_full().unwrap_or(known),
+        }
     }
 
     /// Asks for keys newer than these, unless somebody else does.
-    async fn fetch(&self, known: Option<&Arc<Fetched>>) -> Result<Arc<Fetched>, TokenError> {
+    async fn fetch(&self, _asking: Asking<'_>, known: Option<&Arc<Fetched>>) -> Result<Arc<Fetched>, TokenError> {
         let before = self.attempts.lock().ended;
         let _turn = self.asking.lock().await;
         let now = self.fetched.load_full();
@@ -149,7 +223,7 @@ impl Keys {
             return Err(failed(format!("status {}", head.status.as_u16())));
         }
         let keys = KeySet::read(&body).ok_or_else(|| failed("it is no key set".to_owned()))?;
-        Ok(Fetched { keys, at: Instant::now(), lifetime: lifetime(&head.headers) })
+        Ok(Fetched { keys, at: Instant::now(), lifetime: lifetime(&head.headers, self.shortest) })
     }
 
     /// Finds the place of the keys, patiently: issuers start, too.
@@ -187,12 +261,20 @@ impl Keys {
     }
 }
 
-/// How long keys may be kept.
-fn lifetime(headers: &HeaderMap) -> Duration {
+/// How long keys may be kept: as long as the issuer says, from `shortest` to the longest.
+fn lifetime(headers: &HeaderMap, shortest: Duration) -> Duration {
     let directives = headers.get_all(CACHE_CONTROL).iter().filter_map(|value| value.to_str().ok());
     let mut directives = directives.flat_map(|value| value.split(',')).map(str::trim);
     let age = directives.find_map(|directive| directive.to_ascii_lowercase().strip_prefix("max-age=")?.parse().ok());
-    Duration::from_secs(age.unwrap_or_default()).clamp(SHORTEST, LONGEST)
+    let told = age.map(Duration::from_secs).or_else(|| until_end(headers));
+    told.unwrap_or_default().clamp(shortest, LONGEST)
+}
+
+/// From when an answer was given to the end that it names.
+fn until_end(headers: &HeaderMap) -> Option<Duration> {
+    let time = |name: HeaderName| OffsetDateTime::parse(headers.get(name)?.to_str().ok()?, &Rfc2822).ok();
+    let given = time(DATE).unwrap_or_else(OffsetDateTime::now_utc);
+    (time(EXPIRES)? - given).try_into().ok()
 }
 
 /// Up to a fifth more, so that proxies that started together do not ask together.
