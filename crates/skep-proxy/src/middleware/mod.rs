@@ -1,7 +1,7 @@
 //! The chain that every request passes before it reaches a transport.
 //!
 //! ```text
-//! recovery -> body limit -> [steps, in the order of the configuration] -> transport
+//! body limit -> recovery -> [steps, in the order of the configuration] -> transport
 //! ```
 //!
 //! A chain is built once for a configuration and replaced as a whole. Requests that are under way end in the one that

@@ -32,6 +32,10 @@ pub(super) async fn build(config: &RunConfig, variables: Variables<'_>) -> Resul
         let cause = format!("strip-auth removes the token that {step} starts from; take one of the two out");
         return Err(wrong(step.as_str(), &cause));
     }
+    if is_decided_too_soon(&list) {
+        let cause = "it stands before mutating-webhook, which could change what was decided about; put it behind that";
+        return Err(wrong(MiddlewareType::Authorization.as_str(), cause));
+    }
     let mut steps = Vec::new();
     for entry in list.iter() {
         let step = step(entry, config, variables).await;
@@ -87,11 +91,19 @@ fn without_token(list: &[MiddlewareConfig]) -> Option<&MiddlewareType> {
     list.iter().map(|entry| &entry.type_).find(|step| strips && GIVING.contains(step))
 }
 
+/// Whether callbacks change messages after policies have decided about them.
+fn is_decided_too_soon(list: &[MiddlewareConfig]) -> bool {
+    let place = |step| list.iter().position(|entry| entry.type_ == step);
+    let last = list.iter().rposition(|entry| entry.type_ == MiddlewareType::MutatingWebhook);
+    place(MiddlewareType::Authorization).zip(last).is_some_and(|(decided, changed)| decided < changed)
+}
+
 /// The step of an entry; nothing when there is nothing to do for it.
 async fn step(entry: &MiddlewareConfig, config: &RunConfig, variables: Variables<'_>) -> Result<Option<Step>, String> {
     Ok(match entry.type_ {
         MiddlewareType::Audit => {
-            Some(Step::Audit(audit::recorder(&entry.read_parameters().map_err(text)?, config.trust_proxy_headers)?))
+            let parameters = entry.read_parameters().map_err(text)?;
+            Some(Step::Audit(audit::recorder(&parameters, config.trust_proxy_headers, variables)?))
         }
         MiddlewareType::Auth => {
             let auth: AuthParameters = entry.read_parameters().map_err(text)?;
@@ -322,6 +334,10 @@ mod tests {
             (
                 r#""remote_url": "https://a", "aws_sts_config": {}, "middleware_configs": [{"type": "auth", "parameters": {}}]"#,
                 "no step awssts",
+            ),
+            (
+                r#""middleware_configs": [{"type": "authorization"}, {"type": "mcp-parser"}, {"type": "mutating-webhook"}]"#,
+                "authorization: it stands before mutating-webhook",
             ),
             (r#""header_forward": {"add_plaintext_headers": {"X-A": "s"}}"#, "no remote_url"),
             (r#""middleware_configs": [{"type": "auth", "parameters": 7}]"#, "auth: "),

@@ -114,6 +114,26 @@ async fn whoever_misses_a_key_while_old_ones_are_renewed_waits_for_that() {
     assert_eq!(asked.load(Ordering::SeqCst), 2);
 }
 
+/// The name of an issuer leads to it first, and to where a cloud answers machines about themselves later on.
+#[tokio::test]
+async fn auth_trap_15_an_issuer_whose_name_leads_elsewhere_later_on_is_not_asked() {
+    let (published, token) = signed();
+    let (place, asked, _) = issuer(published).await;
+    let port = place.port_u16().unwrap();
+    let metadata = ([169, 254, 169, 254], port).into();
+    let policy = FetchPolicy { allows_private: true, allows_http: true, ..FetchPolicy::default() };
+    let fetcher = Fetcher::finding(policy, vec![([127, 0, 0, 1], port).into(), metadata]);
+    let place = format!("http://issuer.example:{port}/keys").parse().unwrap();
+    let keys = Keys::new(Endpoint { fetcher, token_file: None }, "https://issuer.example", Some(place));
+    let known = SignedToken::read(&token).unwrap();
+    keys.verify(&known).await.unwrap();
+    let missing = SignedToken { key_id: "another".to_owned(), ..SignedToken::read(&token).unwrap() };
+    assert_eq!(keys.verify(&missing).await, Err(TokenError::UnknownKey));
+    let failure = keys.source.attempts.lock().failure;
+    assert_eq!((failure, asked.load(Ordering::SeqCst)), (Some("failed to fetch JWKS"), 1));
+    keys.verify(&known).await.unwrap();
+}
+
 #[test]
 fn an_issuer_says_how_long_its_keys_are_good_for() {
     let day = 24 * 3600;
