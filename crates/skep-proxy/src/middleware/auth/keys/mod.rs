@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc2822;
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use super::issuer::{Endpoint, LARGEST};
@@ -26,7 +27,7 @@ use super::token::{SignedToken, TokenError};
 /// How long keys are kept, whatever the issuer says.
 const SHORTEST: Duration = Duration::from_mins(15);
 const LONGEST: Duration = Duration::from_hours(30 * 24);
-/// How often a key that is not there makes us ask, and keys that are old do.
+/// How often a key that is not there makes us ask, and how often keys that are old do.
 const COOL_DOWN: Duration = Duration::from_secs(30);
 /// How often discovery is tried for one request, how long to wait in between, and how long one attempt may take.
 const ATTEMPTS: u32 = 3;
@@ -47,7 +48,7 @@ struct Fetched {
 /// What is known about the attempts to ask.
 #[derive(Debug, Default)]
 struct Attempts {
-    /// How many ask, or wait for one who does.
+    /// How many ask, or wait for a turn to.
     under_way: usize,
     /// How many have come to an end.
     ended: u64,
@@ -97,17 +98,37 @@ struct Source {
     fetched: ArcSwapOption<Fetched>,
     asking: tokio::sync::Mutex<()>,
     attempts: Mutex<Attempts>,
+    /// Told when one who asks has come to an end.
+    ended: Notify,
     /// How long keys are kept at least.
     shortest: Duration,
 }
 
-/// One who asks, or waits for one who does.
-struct Asking<'a>(&'a Source);
+/// One who asks, or waits for a turn to.
+struct Asking(Arc<Source>);
 
-impl Drop for Asking<'_> {
+impl Asking {
+    fn new(source: &Arc<Source>, attempts: &mut Attempts) -> Self {
+        attempts.under_way += 1;
+        Self(Arc::clone(source))
+    }
+}
+
+impl Drop for Asking {
     fn drop(&mut self) {
         self.0.attempts.lock().under_way -= 1;
+        self.0.ended.notify_waiters();
     }
+}
+
+/// What there is to do for somebody whom some keys are not enough for.
+enum Turn {
+    /// There are newer ones.
+    Take(Arc<Fetched>),
+    /// Somebody asks for newer ones.
+    Wait,
+    /// Somebody has done so just before.
+    Pass,
 }
 
 impl Keys {
@@ -123,6 +144,7 @@ impl Keys {
             fetched: ArcSwapOption::empty(),
             asking: tokio::sync::Mutex::default(),
             attempts: Mutex::default(),
+            ended: Notify::new(),
             shortest,
         };
         Self { source: Arc::new(source), renewing: Mutex::default() }
@@ -130,84 +152,86 @@ impl Keys {
 
     /// Checks the signature of a token.
     pub(super) async fn verify(&self, token: &SignedToken<'_>) -> Result<(), TokenError> {
-        let known = match self.source.fetched.load_full() {
+        let mut known = match self.source.fetched.load_full() {
             Some(known) => known,
-            None => self.source.fetch(self.source.join(), None).await?,
+            None => {
+                let asking = Asking::new(&self.source, &mut self.source.attempts.lock());
+                asking.fetch(None).await?
+            }
         };
         if known.at.elapsed() > known.lifetime {
-            self.renew(&known);
+            // Nobody waits for it: keys that are old are better than none, and their issuer may be away for long.
+            self.turn(&known, |attempts| &mut attempts.renewed);
         }
-        let known = if known.keys.has(&token.key_id) { known } else { self.source.newer(known).await };
+        while !known.keys.has(&token.key_id) {
+            let ended = self.source.ended.notified();
+            tokio::pin!(ended);
+            // From here on no end is missed.
+            ended.as_mut().enable();
+            match self.turn(&known, |attempts| &mut attempts.missed) {
+                Turn::Take(newer) => known = newer,
+                Turn::Wait => ended.await,
+                Turn::Pass => break,
+            }
+        }
         known.keys.verify(token)
     }
 
-    /// Asks for newer keys, unless somebody does or has just done. Nobody waits for it: keys that are old are better than
-    /// none, and their issuer may be away for long.
-    fn renew(&self, known: &Arc<Fetched>) {
-        {
-            let mut attempts = self.source.attempts.lock();
-            if attempts.under_way > 0 || !Attempts::is_due(&mut attempts.renewed) {
-                return;
-            }
+    /// Has newer keys asked for, unless somebody asks, or has done so for that reason just before. It does not end with
+    /// whoever wants them: clients that come and go must not make us ask and ask.
+    fn turn(&self, known: &Arc<Fetched>, reason: fn(&mut Attempts) -> &mut Option<Instant>) -> Turn {
+        let mut attempts = self.source.attempts.lock();
+        let now = self.source.fetched.load_full();
+        if let Some(newer) = now.filter(|now| !Arc::ptr_eq(now, known)) {
+            return Turn::Take(newer);
         }
-        let (source, known) = (Arc::clone(&self.source), Arc::clone(known));
+        if attempts.under_way > 0 {
+            return Turn::Wait;
+        }
+        if !Attempts::is_due(reason(&mut attempts)) {
+            return Turn::Pass;
+        }
+        let (asking, known) = (Asking::new(&self.source, &mut attempts), Arc::clone(known));
         let mut renewing = self.renewing.lock();
         while renewing.try_join_next().is_some() {}
         renewing.spawn(async move {
             // A failure is told to the log where it happens.
-            let _ = source.fetch(source.join(), Some(&known)).await;
+            let _ = asking.fetch(Some(&known)).await;
         });
+        Turn::Wait
     }
 }
 
-impl Source {
-    /// Says that somebody asks.
-    fn join(&self) -> Asking<'_> {
-        self.attempts.lock().under_way += 1;
-        Asking(self)
-    }
-
-    /// Keys newer than these, in which one is missing. These, when there are none, or we have asked for them just before.
-    async fn newer(&self, known: Arc<Fetched>) -> Arc<Fetched> {
-        let asking = {
-            let mut attempts = self.attempts.lock();
-            let may = attempts.under_way > 0 || Attempts::is_due(&mut attempts.missed);
-            attempts.under_way += usize::from(may);
-            may.then(|| Asking(self))
-        };
-        match asking {
-            Some(asking) => self.fetch(asking, Some(&known)).await.unwrap_or(known),
-            // Whoever asked has found something since these were looked at, or has not.
-            None => self.fetched.load_full().unwrap_or(known),
-        }
-    }
-
+impl Asking {
     /// Asks for keys newer than these, unless somebody else does.
-    async fn fetch(&self, _asking: Asking<'_>, known: Option<&Arc<Fetched>>) -> Result<Arc<Fetched>, TokenError> {
-        let before = self.attempts.lock().ended;
-        let _turn = self.asking.lock().await;
-        let now = self.fetched.load_full();
+    async fn fetch(self, known: Option<&Arc<Fetched>>) -> Result<Arc<Fetched>, TokenError> {
+        let source = &self.0;
+        let before = source.attempts.lock().ended;
+        let _turn = source.asking.lock().await;
+        let now = source.fetched.load_full();
         if let Some(now) = now.filter(|now| known.is_none_or(|known| !Arc::ptr_eq(known, now))) {
             return Ok(now);
         }
         {
-            let attempts = self.attempts.lock();
+            let attempts = source.attempts.lock();
             if let Some(told) = attempts.failure.filter(|_| attempts.ended > before) {
                 return Err(TokenError::Unknown(told));
             }
         }
-        let asked = self.ask().await;
-        let mut attempts = self.attempts.lock();
+        let asked = source.ask().await;
+        let mut attempts = source.attempts.lock();
         attempts.ended += 1;
         attempts.failure = asked.as_ref().err().map(|failure| failure.told);
         let fetched = Arc::new(asked.map_err(|Failure { told, cause }| {
-            tracing::warn!(issuer = self.issuer, cause, "{told}");
+            tracing::warn!(issuer = source.issuer, cause, "{told}");
             TokenError::Unknown(told)
         })?);
-        self.fetched.store(Some(Arc::clone(&fetched)));
+        source.fetched.store(Some(Arc::clone(&fetched)));
         Ok(fetched)
     }
+}
 
+impl Source {
     async fn ask(&self) -> Result<Fetched, Failure> {
         if self.place.load().is_none() {
             self.place.store(Some(Arc::new(self.discover().await?)));

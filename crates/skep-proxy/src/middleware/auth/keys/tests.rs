@@ -97,7 +97,7 @@ async fn old_keys_are_used_while_newer_ones_are_asked_for_once() {
 }
 
 #[tokio::test]
-async fn whoever_misses_a_key_while_old_ones_are_renewed_waits_for_that() {
+async fn whoever_misses_a_key_while_old_ones_are_renewed_waits_for_that_and_then_asks_once() {
     let (published, token) = signed();
     let (place, asked, gate) = issuer(published).await;
     let keys = old_at_once(place);
@@ -111,7 +111,12 @@ async fn whoever_misses_a_key_while_old_ones_are_renewed_waits_for_that() {
     until(|| asked.load(Ordering::SeqCst) == 2).await;
     drop(held);
     assert_eq!(missing.await, Err(TokenError::UnknownKey));
-    assert_eq!(asked.load(Ordering::SeqCst), 2);
+    assert_eq!(asked.load(Ordering::SeqCst), 3);
+    for _ in 0..20 {
+        let missing = SignedToken { key_id: "another".to_owned(), ..SignedToken::read(&token).unwrap() };
+        assert_eq!(keys.verify(&missing).await, Err(TokenError::UnknownKey));
+    }
+    assert_eq!(asked.load(Ordering::SeqCst), 3);
 }
 
 /// The name of an issuer leads to it first, and to where a cloud answers machines about themselves later on.
