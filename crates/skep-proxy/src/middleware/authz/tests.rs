@@ -95,7 +95,7 @@ const POLICIES: [&str; 8] = [
     r#"permit(principal in THVGroup::"g", action, resource) when { resource.name like "*b*" };"#,
     "forbid(principal, action, resource) when { resource has readOnlyHint && !resource.readOnlyHint };",
     r#"permit(principal, action, resource) when { context.claim_level == "high" };"#,
-    r#"permit(principal, action == Action::"get_prompt", resource in [Prompt::"a", Prompt::"b"]);"#,
+    r#"permit(principal, action == Action::"get_prompt", resource == Prompt::"a");"#,
     r#"permit(principal, action == Action::"read_resource", resource) when { resource.uri like "a*" };"#,
     r#"permit(principal, action, resource in MCP::"hive") unless { resource.name == "" };"#,
 ];
