@@ -46,13 +46,11 @@ pub(crate) struct Failed {
 
 impl From<Error> for Failed {
     fn from(error: Error) -> Self {
-        match Closed::within(&error) {
-            Some(closed) => closed.into(),
-            None => {
-                tracing::warn!(%error, "the MCP server cannot be reached");
-                Self { is_unreached: error.is_connect() }
-            }
+        if let Some(closed) = Closed::within(&error) {
+            return closed.into();
         }
+        tracing::warn!(%error, "the MCP server cannot be reached");
+        Self { is_unreached: error.is_connect() }
     }
 }
 

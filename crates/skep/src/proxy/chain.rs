@@ -93,9 +93,9 @@ fn without_token(list: &[MiddlewareConfig]) -> Option<&MiddlewareType> {
 
 /// Whether callbacks change messages after policies have decided about them.
 fn is_decided_too_soon(list: &[MiddlewareConfig]) -> bool {
-    let place = |step| list.iter().position(|entry| entry.type_ == step);
-    let last = list.iter().rposition(|entry| entry.type_ == MiddlewareType::MutatingWebhook);
-    place(MiddlewareType::Authorization).zip(last).is_some_and(|(decided, changed)| decided < changed)
+    let decided = list.iter().position(|entry| entry.type_ == MiddlewareType::Authorization);
+    let changed = list.iter().rposition(|entry| entry.type_ == MiddlewareType::MutatingWebhook);
+    decided.zip(changed).is_some_and(|(decided, changed)| decided < changed)
 }
 
 /// The step of an entry; nothing when there is nothing to do for it.
@@ -335,10 +335,6 @@ mod tests {
                 r#""remote_url": "https://a", "aws_sts_config": {}, "middleware_configs": [{"type": "auth", "parameters": {}}]"#,
                 "no step awssts",
             ),
-            (
-                r#""middleware_configs": [{"type": "authorization"}, {"type": "mcp-parser"}, {"type": "mutating-webhook"}]"#,
-                "authorization: it stands before mutating-webhook",
-            ),
             (r#""header_forward": {"add_plaintext_headers": {"X-A": "s"}}"#, "no remote_url"),
             (r#""middleware_configs": [{"type": "auth", "parameters": 7}]"#, "auth: "),
             (
@@ -376,6 +372,19 @@ mod tests {
             let said = built(text, &[]).await.unwrap_err();
             assert!(said.contains(told), "{text}: {said}");
         }
+    }
+
+    #[tokio::test]
+    async fn policies_decide_about_messages_as_callbacks_have_made_them() {
+        let chain = |steps: [&str; 3]| {
+            let steps = steps.map(|step| format!(r#"{{"type": "{step}"}}"#)).join(", ");
+            format!(r#""middleware_configs": [{steps}]"#)
+        };
+        let told = "authorization: it stands before mutating-webhook";
+        let said = built(&chain(["authorization", "mcp-parser", "mutating-webhook"]), &[]).await.unwrap_err();
+        assert!(said.contains(told), "{said}");
+        let said = built(&chain(["mutating-webhook", "mcp-parser", "authorization"]), &[]).await.unwrap_err();
+        assert!(!said.contains(told), "{said}");
     }
 
     #[tokio::test]

@@ -48,8 +48,8 @@ fn local_user() -> String {
 /// What a user with this number is called in a list of users.
 fn user_name(users: &str, id: u32) -> Option<String> {
     let fields = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
-    let named = fields.filter(|fields| fields.get(2).is_some_and(|number| number.parse() == Ok(id)));
-    named.filter_map(|fields| fields.first().map(|name| (*name).to_owned())).next()
+    let mut named = fields.filter(|fields| fields.get(2).is_some_and(|number| number.parse() == Ok(id)));
+    named.find_map(|fields| fields.first().map(|name| (*name).to_owned()))
 }
 
 /// Takes everybody for the same.

@@ -1,7 +1,8 @@
 //! How often tools may be called: by everybody together and by each user, all of them and single ones.
 //!
 //! The buckets are in Redis, for all proxies of a server. A call takes a token from each bucket that it concerns, or from
-//! none, and so do the calls of a batch together. When Redis cannot be asked, calls pass: a limit is no protection that is worth an outage.
+//! none, and so do the calls of a batch together. When Redis cannot be asked, calls pass: a limit is no protection that is
+//! worth an outage.
 
 mod breaker;
 mod buckets;

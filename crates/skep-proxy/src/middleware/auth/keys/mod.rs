@@ -112,6 +112,10 @@ impl Asking {
         attempts.under_way += 1;
         Self(Arc::clone(source))
     }
+
+    fn begin(source: &Arc<Source>) -> Self {
+        Self::new(source, &mut source.attempts.lock())
+    }
 }
 
 impl Drop for Asking {
@@ -154,10 +158,7 @@ impl Keys {
     pub(super) async fn verify(&self, token: &SignedToken<'_>) -> Result<(), TokenError> {
         let mut known = match self.source.fetched.load_full() {
             Some(known) => known,
-            None => {
-                let asking = Asking::new(&self.source, &mut self.source.attempts.lock());
-                asking.fetch(None).await?
-            }
+            None => Asking::begin(&self.source).fetch(None).await?,
         };
         if known.at.elapsed() > known.lifetime {
             // Nobody waits for it: keys that are old are better than none, and their issuer may be away for long.
