@@ -110,6 +110,11 @@ async fn auth_trap_24_an_exchange_that_fails_is_told_in_general_words() {
         endpoint.replace(move |_| reply(status, &[], body.clone()));
         refused(failure).await;
     }
+    for to in ["http://169.254.169.254/token", "//[fd00:ec2::254]/token", "/elsewhere"] {
+        endpoint.replace(move |_| reply(307, &[("location", to)], ""));
+        refused(to).await;
+        assert_eq!(endpoint.seen().len(), 1, "{to}");
+    }
     // A token that no header can hold.
     let split = json!({"access_token": "a\nb", "token_type": "Bearer", "issued_token_type": "x"}).to_string();
     endpoint.replace(move |_| reply(200, &[], split.clone()));

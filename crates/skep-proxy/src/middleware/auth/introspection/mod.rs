@@ -84,13 +84,22 @@ impl Introspection {
             let too_many = TokenError::Unknown("failed to introspect opaque token: too many requests");
             self.pace.turn().await.ok_or(too_many)?;
         }
-        let told = match self.dialect {
-            Dialect::Google => self.ask_google(token, now).await,
-            Dialect::GitHub => self.ask_github(token).await,
-            Dialect::Standard => self.ask(token).await,
+        let claims = self.checked(token, expected, now).await;
+        match &claims {
+            Ok(_) => self.known.note(token, true),
+            // An endpoint that cannot be asked says nothing about the token.
+            Err(TokenError::Unknown(_)) => {}
+            Err(_) => self.known.note(token, false),
+        }
+        claims
+    }
+
+    async fn checked(&self, token: &str, expected: &Expected, now: f64) -> Result<Map<String, Value>, TokenError> {
+        let claims = match self.dialect {
+            Dialect::Google => self.ask_google(token, now).await?,
+            Dialect::GitHub => self.ask_github(token).await?,
+            Dialect::Standard => self.ask(token).await?,
         };
-        self.known.note(token, told.is_ok());
-        let claims = told?;
         expected.check(&claims)?;
         // GitHub does not say until when; it has just said that the token is good now.
         match claims.get("exp").and_then(Value::as_f64) {
