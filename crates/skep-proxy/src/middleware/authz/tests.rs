@@ -38,9 +38,10 @@ struct Server(String, Form);
 impl Destination for Server {
     fn answer(&self, _peer: Peer, _request: Request<Upload>) -> BoxFuture<'_, Answer> {
         let text = self.1.written(&format!(r#"{{"jsonrpc":"2.0","id":1,"result":{}}}"#, self.0));
-        let (kind, text) = match self.1.is_stream {
-            true => ("text/event-stream", format!("event: message\ndata: {text}\n\n")),
-            false => ("application/json", text),
+        let (kind, text) = if self.1.is_stream {
+            ("text/event-stream", format!("event: message\ndata: {text}\n\n"))
+        } else {
+            ("application/json", text)
         };
         let answer = Response::builder().header("content-type", kind).body(Body::Full(text.into())).unwrap();
         std::future::ready(answer).boxed()

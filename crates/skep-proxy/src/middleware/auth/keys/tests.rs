@@ -14,7 +14,7 @@ use tokio::sync::RwLock;
 use super::*;
 use crate::fetch::{FetchPolicy, Fetcher};
 
-const PATIENT: Duration = Duration::from_secs(60);
+const PATIENT: Duration = Duration::from_mins(1);
 
 fn encode(bytes: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
