@@ -194,8 +194,8 @@ async fn a_session_that_is_used_again_is_talked_to_as_the_request_says_now() {
     let endpoint = Server::start(move |_| {
         let token = format!("token-{}", given.fetch_add(1, Ordering::SeqCst));
         let kind = "urn:ietf:params:oauth:token-type:access_token";
-        let issued = json!({"access_token": token, "token_type": "Bearer", "issued_token_type": kind});
-        reply(200, &[("content-type", "application/json")], issued.to_string())
+        let given = json!({"access_token": token, "token_type": "Bearer", "issued_token_type": kind});
+        reply(200, &[("content-type", "application/json")], given.to_string())
     })
     .await;
     let settings = TokenExchangeSettings { header: Some("X-Upstream".to_owned()), ..settings(&endpoint) };
