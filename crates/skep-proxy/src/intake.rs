@@ -1,7 +1,7 @@
 //! From a request to a message: what every transport does with a POST before it is its own affair.
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, StatusCode};
 use hyper::body::Incoming;
 use skep_mcp::era::{self, Era, Surroundings};
@@ -14,6 +14,9 @@ use crate::limits::Limits;
 
 /// What a request says about itself that stands alone.
 const STANDING_ALONE: [MetaKey; 3] = [MetaKey::ProtocolVersion, MetaKey::ClientCapabilities, MetaKey::ClientInfo];
+
+/// What messages call themselves.
+pub(crate) const JSON: &str = "application/json";
 
 /// Reads a body, as far as it may go.
 pub(crate) async fn body(body: Incoming, limits: &Limits) -> Result<Bytes, Answer> {
@@ -28,13 +31,27 @@ pub(crate) async fn body(body: Incoming, limits: &Limits) -> Result<Bytes, Answe
 
 /// Refuses a body that does not call itself JSON.
 pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), Answer> {
-    let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim();
-    if kind.eq_ignore_ascii_case("application/json") {
+    if media_type(headers).eq_ignore_ascii_case(JSON) {
         Ok(())
     } else {
         Err(answer::refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json"))
     }
+}
+
+/// What a body calls itself, without what it says about its letters. Nothing when it says two things.
+pub(crate) fn media_type(headers: &HeaderMap) -> &str {
+    let mut kinds = headers.get_all(CONTENT_TYPE).iter();
+    let kind = kinds.next().filter(|_| kinds.next().is_none()).and_then(|value| value.to_str().ok());
+    kind.unwrap_or_default().split(';').next().unwrap_or_default().trim()
+}
+
+/// Refuses a body that has to be decoded before it can be read: whoever comes after us would read another one.
+pub(crate) fn require_uncoded(headers: &HeaderMap) -> Result<(), Answer> {
+    let is_plain = |coding: &http::HeaderValue| coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"identity");
+    if headers.get_all(CONTENT_ENCODING).iter().all(is_plain) {
+        return Ok(());
+    }
+    Err(answer::refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Encoding must be identity"))
 }
 
 /// Which kinds of answer a client understands.

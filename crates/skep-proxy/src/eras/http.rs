@@ -100,10 +100,11 @@ impl HttpLine {
         self
     }
 
-    /// The same line, signed by whoever signs for another one of the same client now.
+    /// The same session, talked to as its client says now: with the headers, the credentials and the address of another
+    /// line of it.
     #[must_use]
-    pub(super) fn signed_as(&self, now: &Self) -> Self {
-        Self { signer: now.signer.clone(), ..self.clone() }
+    pub(super) fn said_as(&self, now: &Self) -> Self {
+        Self { speaks: self.speaks.clone(), next: Arc::clone(&self.next), ..now.clone() }
     }
 
     /// Whom the chain has found the client to be.

@@ -118,7 +118,8 @@ struct Entry {
 /// A session at a server.
 #[derive(Debug)]
 pub(crate) struct ServerSession {
-    line: HttpLine,
+    /// As its client talked to it last, which is how it is ended, too.
+    line: Mutex<HttpLine>,
     agreed: Arc<str>,
 }
 
@@ -149,8 +150,7 @@ impl Hosts for Seats {
             }
             let mut lease = leased?;
             lease.is_last = sharing == Sharing::OnlyOnce;
-            // Credentials end sooner than sessions.
-            let line = Arc::new(lease.session.line.signed_as(&self.line));
+            let line = Arc::new(lease.session.talk(&self.line));
             let agreed = Arc::clone(&lease.session.agreed);
             Ok(Seat { line, agreed, held: Some(lease) })
         })
@@ -251,10 +251,21 @@ impl Pool {
             let mut farewells = self.farewells.lock();
             while farewells.try_join_next().is_some() {}
             let farewell = async move {
-                let _ = tokio::time::timeout(FAREWELL, session.line.end()).await;
+                let line = session.line.lock().clone();
+                let _ = tokio::time::timeout(FAREWELL, line.end()).await;
             };
             farewells.spawn_on(farewell, &runtime);
         }
+    }
+}
+
+impl ServerSession {
+    /// The line of the session for a request that came by another one. What is said with a request is its own:
+    /// credentials end sooner than sessions, and traces and tenants change between two requests.
+    fn talk(&self, now: &HttpLine) -> HttpLine {
+        let mut line = self.line.lock();
+        *line = line.said_as(now);
+        line.clone()
     }
 }
 
@@ -306,7 +317,7 @@ async fn open(line: &HttpLine, capabilities: &str) -> Result<ServerSession, NoSe
         let line = line.within(session, revision);
         let initialized = format!(r#"{{"jsonrpc":"2.0","method":"{}"}}"#, method::INITIALIZED);
         line.tell(initialized.into()).await;
-        Ok(ServerSession { line, agreed: result.into() })
+        Ok(ServerSession { line: Mutex::new(line), agreed: result.into() })
     };
     tokio::time::timeout(HANDSHAKE, shaken).await.unwrap_or(Err(NoSession::Lost(Lost::TimedOut)))
 }

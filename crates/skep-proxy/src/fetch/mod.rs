@@ -5,7 +5,7 @@
 //! too. An answer has a largest size and a longest time. The files of TLS may change while the proxy runs.
 
 mod address;
-mod resolve;
+pub(crate) mod resolve;
 #[cfg(test)]
 mod tests;
 mod tls_files;
@@ -26,8 +26,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use parking_lot::Mutex;
 
-use self::address::{is_barred, is_private};
-use self::resolve::{Closed, Judge, Resolver, check_literal, system};
+use self::resolve::{Closed, Resolver};
 use self::tls_files::Stamp;
 pub use self::tls_files::{FilesError, TlsFiles};
 
@@ -112,21 +111,15 @@ impl std::fmt::Debug for Fetcher {
 impl Fetcher {
     /// Somebody who keeps to a policy. Its files have to be there now; later they are looked at before every request.
     pub fn new(policy: FetchPolicy) -> Result<Self, FilesError> {
-        let is_closed: Judge = if policy.allows_private { is_barred } else { is_private };
-        Self::judging(policy, Resolver { is_closed, lookup: system() })
+        let resolver = Resolver::new(policy.allows_private);
+        Self::judging(policy, resolver)
     }
 
     /// The same, for whom all names are at these places, one after the other; the last one stays.
     #[cfg(test)]
     pub(crate) fn finding(policy: FetchPolicy, places: Vec<std::net::SocketAddr>) -> Self {
-        let is_closed: Judge = if policy.allows_private { is_barred } else { is_private };
-        let turn = std::sync::atomic::AtomicUsize::new(0);
-        let lookup: resolve::Lookup = Arc::new(move |_| {
-            let turn = turn.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-            let found = places.get(turn).or(places.last()).copied().into_iter().collect();
-            Box::pin(std::future::ready(Ok(found)))
-        });
-        Self::judging(policy, Resolver { is_closed, lookup }).unwrap()
+        let resolver = Resolver::new(policy.allows_private).finding(places);
+        Self::judging(policy, resolver).unwrap()
     }
 
     fn judging(policy: FetchPolicy, resolver: Resolver) -> Result<Self, FilesError> {
@@ -200,7 +193,7 @@ impl Fetcher {
             Some(scheme) if *scheme == Scheme::HTTP => return Err(FetchError::Plain(without_query(uri))),
             _ => return Err(no_address()),
         }
-        check_literal(host, self.0.resolver.is_closed).map_err(|closed| FetchError::Closed(closed.to_string()))?;
+        self.0.resolver.check(host).map_err(|closed| FetchError::Closed(closed.to_string()))?;
         Ok(host)
     }
 }
@@ -263,14 +256,12 @@ fn without_query(uri: &Uri) -> String {
 }
 
 fn failure(host: String, error: &hyper_util::client::legacy::Error) -> FetchError {
-    let mut last: &dyn Error = error;
-    loop {
-        if let Some(closed) = last.downcast_ref::<Closed>() {
-            return FetchError::Closed(closed.to_string());
-        }
-        match last.source() {
-            Some(cause) => last = cause,
-            None => return FetchError::Unreachable { host, cause: last.to_string() },
-        }
+    if let Some(closed) = Closed::within(error) {
+        return FetchError::Closed(closed.to_string());
     }
+    let mut last: &dyn Error = error;
+    while let Some(cause) = last.source() {
+        last = cause;
+    }
+    FetchError::Unreachable { host, cause: last.to_string() }
 }

@@ -10,10 +10,19 @@ use futures::future::BoxFuture;
 use hyper_util::client::legacy::connect::dns::Name;
 use tower_service::Service;
 
+use super::address::{is_barred, is_private};
+
 /// A name, or an address, that leads where requests must not go.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{0} is at a private, link-local or reserved address")]
-pub(super) struct Closed(pub(super) String);
+pub(crate) struct Closed(pub(super) String);
+
+impl Closed {
+    /// The one that caused a failure, if one did.
+    pub(crate) fn within<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a Self> {
+        std::iter::successors(Some(error), |error| error.source()).find_map(|error| error.downcast_ref())
+    }
+}
 
 /// Says which addresses must not be dialled.
 pub(super) type Judge = fn(IpAddr) -> bool;
@@ -28,9 +37,47 @@ pub(super) fn system() -> Lookup {
 
 /// Finds the addresses of a name, and drops what must not be dialled.
 #[derive(Clone)]
-pub(super) struct Resolver {
+pub(crate) struct Resolver {
     pub(super) is_closed: Judge,
     pub(super) lookup: Lookup,
+}
+
+impl std::fmt::Debug for Resolver {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Resolver")
+    }
+}
+
+impl Resolver {
+    /// One that finds what is for everybody, and addresses of this machine and its networks only if they are allowed.
+    pub(crate) fn new(allows_private: bool) -> Self {
+        Self { is_closed: if allows_private { is_barred } else { is_private }, lookup: system() }
+    }
+
+    /// One that finds whatever there is.
+    pub(crate) fn open() -> Self {
+        Self { is_closed: |_| false, lookup: system() }
+    }
+
+    /// The same, for whom all names are at these places, one after the other; the last one stays.
+    #[cfg(test)]
+    pub(crate) fn finding(self, places: Vec<SocketAddr>) -> Self {
+        let turn = std::sync::atomic::AtomicUsize::new(0);
+        let lookup: Lookup = Arc::new(move |_| {
+            let turn = turn.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            let found = places.get(turn).or(places.last()).copied().into_iter().collect();
+            Box::pin(std::future::ready(Ok(found)))
+        });
+        Self { lookup, ..self }
+    }
+
+    /// Refuses a host that is written as an address, which is dialled without asking anybody.
+    pub(crate) fn check(&self, host: &str) -> Result<(), Closed> {
+        match host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
+            Ok(address) if (self.is_closed)(address) => Err(Closed(host.to_owned())),
+            _ => Ok(()),
+        }
+    }
 }
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -55,13 +102,5 @@ impl Service<Name> for Resolver {
             Ok(found.into_iter())
         }
         .boxed()
-    }
-}
-
-/// Refuses a host that is written as an address, which is dialled without asking anybody.
-pub(super) fn check_literal(host: &str, is_closed: Judge) -> Result<(), Closed> {
-    match host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
-        Ok(address) if is_closed(address) => Err(Closed(host.to_owned())),
-        _ => Ok(()),
     }
 }

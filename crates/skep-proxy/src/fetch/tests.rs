@@ -8,7 +8,8 @@ use futures::FutureExt as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
-use super::resolve::Lookup;
+use super::address::is_barred;
+use super::resolve::{Judge, Lookup, system};
 use super::*;
 
 fn policy() -> FetchPolicy {

@@ -9,9 +9,12 @@ use http::request::Parts;
 use parking_lot::Mutex;
 use skep_mcp::{Id, Message, Payload};
 
+use super::ambiguity;
 use super::identity::Identity;
 use super::rate_limit::Check;
+use super::refusal::Refusal;
 use crate::answer::{self, Answer};
+use crate::intake;
 use crate::limits::Limits;
 use crate::listener::Peer;
 use crate::upload::{Sent, Upload};
@@ -24,14 +27,16 @@ pub(crate) struct Exchange<'a> {
     upload: Upload,
     limits: &'a Limits,
     notes: Arc<Notes>,
+    /// Whether nobody can read the body in another way than we do.
+    is_clear: bool,
 }
 
 /// What layers have found out about a request, for those around them to see when it is answered.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     identity: OnceLock<Arc<Identity>>,
-    /// The last version of the message, if it is one.
-    message: Mutex<Option<Message>>,
+    /// The last version of what is in the body: one message, those of a batch, or none.
+    messages: Mutex<Vec<Message>>,
     is_denied: AtomicBool,
     /// The calls whose limits were looked at.
     checks: Mutex<Vec<Check>>,
@@ -43,9 +48,9 @@ impl Notes {
         self.identity.get()
     }
 
-    /// The message, if it is one, in its last version so far.
-    pub(crate) fn message(&self) -> Option<Message> {
-        self.message.lock().clone()
+    /// The message or the messages of a batch, in their last version so far.
+    pub(crate) fn messages(&self) -> Vec<Message> {
+        self.messages.lock().clone()
     }
 
     /// Says that the caller may not do that, whatever status the answer has.
@@ -77,7 +82,7 @@ impl Notes {
 impl<'a> Exchange<'a> {
     pub(crate) fn new(peer: Peer, request: Request<Upload>, limits: &'a Limits) -> Self {
         let (parts, upload) = request.into_parts();
-        Self { peer, parts, upload, limits, notes: Arc::default() }
+        Self { peer, parts, upload, limits, notes: Arc::default(), is_clear: false }
     }
 
     /// What is known about it. Whoever keeps it sees what those behind find out.
@@ -94,8 +99,23 @@ impl<'a> Exchange<'a> {
     pub(crate) async fn payload(&mut self) -> Result<Option<&Payload>, Answer> {
         let sent = self.read().await?;
         if sent.payload.is_none() && !sent.text.is_empty() {
-            let payload = Payload::read(sent.text.clone()).map_err(|error| answer::unreadable(&error))?;
+            let text = sent.text.clone();
+            intake::require_uncoded(&self.parts.headers)?;
+            let payload = Payload::read(text).map_err(|error| answer::unreadable(&error))?;
             self.publish(payload)?;
+        }
+        Ok(self.known())
+    }
+
+    /// The same, for somebody who decides by it: what others may read in another way is refused.
+    pub(crate) async fn judged(&mut self) -> Result<Option<&Payload>, Answer> {
+        self.payload().await?;
+        if !self.is_clear {
+            let is_unclear = |message: &Message| ambiguity::is_ambiguous(message) != Ok(false);
+            if self.known().is_some_and(|payload| messages(payload).any(is_unclear)) {
+                return Err(Refusal::NoMessage.answer(None));
+            }
+            self.is_clear = true;
         }
         Ok(self.known())
     }
@@ -120,6 +140,7 @@ impl<'a> Exchange<'a> {
     pub(crate) fn replace(&mut self, text: Bytes) -> Result<(), Answer> {
         let payload = Payload::read(text.clone()).map_err(|error| answer::unreadable(&error))?;
         self.upload = Upload::Read(Sent { text, payload: None });
+        self.is_clear = false;
         self.publish(payload)
     }
 
@@ -140,14 +161,12 @@ impl<'a> Exchange<'a> {
     }
 
     fn publish(&mut self, payload: Payload) -> Result<(), Answer> {
-        let message = match &payload {
-            Payload::Single(message) => Some(message.clone()),
-            Payload::Batch(messages) => match messages.iter().find_map(|message| message.as_ref().err()) {
-                Some(error) => return Err(answer::unreadable(error)),
-                None => None,
-            },
-        };
-        *self.notes.message.lock() = message;
+        if let Payload::Batch(members) = &payload
+            && let Some(error) = members.iter().find_map(|member| member.as_ref().err())
+        {
+            return Err(answer::unreadable(error));
+        }
+        *self.notes.messages.lock() = messages(&payload).cloned().collect();
         if let Upload::Read(sent) = &mut self.upload {
             sent.payload = Some(payload);
         }

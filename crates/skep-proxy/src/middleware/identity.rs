@@ -4,6 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use aws_lc_rs::digest;
+use http::HeaderValue;
+use http::header::AUTHORIZATION;
+use http::request::Parts;
 use serde_json::{Map, Value};
 
 use super::delegation::Delegation;
@@ -51,9 +54,8 @@ impl Identity {
         })
     }
 
-    /// Somebody who was not asked for a proof.
-    pub(super) fn unproven(subject: &str, name: &str) -> Self {
-        let now = time::OffsetDateTime::now_utc().unix_timestamp();
+    /// Somebody who was not asked for a proof, at some time in seconds.
+    pub(super) fn unproven(subject: &str, name: &str, now: i64) -> Self {
         let email = format!("{subject}@localhost");
         let claims = serde_json::json!({
             "sub": subject,
@@ -79,6 +81,19 @@ impl Identity {
 pub(crate) fn proven(extensions: &http::Extensions) -> Option<&Arc<str>> {
     let identity = extensions.get::<Arc<Identity>>().filter(|identity| !identity.token.is_empty())?;
     Some(&identity.principal)
+}
+
+/// Removes the token that a caller proved itself with. It was issued for us, and whoever else has it could show it to us.
+/// What a step of the chain has put in its place stays.
+pub(crate) fn withhold(request: &mut Parts) {
+    let identity = request.extensions.get::<Arc<Identity>>().filter(|identity| !identity.token.is_empty());
+    let is_own = |value: &HeaderValue| {
+        let token = value.to_str().ok().and_then(|value| value.strip_prefix("Bearer "));
+        identity.is_some_and(|identity| token == Some(&*identity.token))
+    };
+    if request.headers.get_all(AUTHORIZATION).iter().any(is_own) {
+        request.headers.remove(AUTHORIZATION);
+    }
 }
 
 /// What stands for a subject of an issuer where others may read it.

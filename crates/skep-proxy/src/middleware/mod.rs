@@ -1,12 +1,13 @@
 //! The chain that every request passes before it reaches a transport.
 //!
 //! ```text
-//! recovery -> body limit -> [steps, in the order of the configuration] -> transport
+//! body limit -> recovery -> [steps, in the order of the configuration] -> transport
 //! ```
 //!
 //! A chain is built once for a configuration and replaced as a whole. Requests that are under way end in the one that
 //! they began in. What is in a body is read once; who calls and what the body says travel with the request.
 
+mod ambiguity;
 mod audit;
 mod auth;
 mod authz;

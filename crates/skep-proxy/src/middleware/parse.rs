@@ -1,28 +1,22 @@
 //! Looks into the message before the layers behind, so that the layers around know what it was about.
 
 use futures::future::BoxFuture;
-use http::Method;
 
 use super::exchange::Exchange;
 use super::layer::{Layer, Next};
 use crate::answer::Answer;
-use crate::intake;
 
-/// It looks at what calls itself JSON. Whatever else comes is the affair of the transport.
+/// It looks at every body, whatever verb, path and type it comes with: a server may do so, too.
 #[derive(Debug)]
 pub(super) struct Parse;
 
 impl Layer for Parse {
     fn pass<'a>(&'a self, mut exchange: Exchange<'a>, next: Next<'a>) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
-            let parts = &exchange.parts;
-            let is_message = parts.method == Method::POST
-                && intake::require_json(&parts.headers).is_ok()
-                && !parts.uri.path().ends_with("/sse");
-            if is_message && let Err(refusal) = exchange.payload().await {
-                return refusal;
+            match exchange.payload().await {
+                Ok(_) => next.pass(exchange).await,
+                Err(refusal) => refusal,
             }
-            next.pass(exchange).await
         })
     }
 }

@@ -1,12 +1,16 @@
 //! The headers of a request on its way to the server, and of an answer on its way back.
 
-use http::header::{CONNECTION, CONTENT_LENGTH, FORWARDED, HOST, TE, TRAILER, TRANSFER_ENCODING, UPGRADE};
+use http::header::{
+    CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, FORWARDED, HOST, TE, TRAILER, TRANSFER_ENCODING,
+    UPGRADE,
+};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use skep_mcp::era::Era;
 use skep_mcp::header;
 
 use super::target::Target;
 use crate::forwarded;
+use crate::intake::{self, JSON};
 use crate::listener::Peer;
 
 /// What is said between two neighbours only.
@@ -77,6 +81,21 @@ pub(super) fn outgoing(mut headers: HeaderMap, uri: &Uri, target: &Target, peer:
     headers
 }
 
+/// Says about a body what it was read as, and nothing about its letters: a server that goes by that would read another
+/// message than we did.
+pub(super) fn as_read(headers: &mut HeaderMap) {
+    let kind = match intake::media_type(headers) {
+        "" => None,
+        kind if kind.eq_ignore_ascii_case(JSON) => Some(HeaderValue::from_static(JSON)),
+        kind => HeaderValue::from_str(kind).ok(),
+    };
+    headers.remove(CONTENT_ENCODING);
+    match kind {
+        Some(kind) => headers.insert(CONTENT_TYPE, kind),
+        None => headers.remove(CONTENT_TYPE),
+    };
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::target::Dialect;
@@ -98,6 +117,25 @@ mod tests {
             (&sent["host"], &sent["x-forwarded-host"]),
             (&"mcp-a:8080".parse().unwrap(), &"proxy.example:8443".parse().unwrap())
         );
+    }
+
+    #[test]
+    fn trap_25_a_server_is_told_the_type_that_a_message_was_read_by() {
+        for (told, expected) in [
+            (&["application/json; charset=utf-7"][..], Some("application/json")),
+            (&["Application/JSON;charset=\"x\""], Some("application/json")),
+            (&["text/plain; charset=utf-16"], Some("text/plain")),
+            (&["application/json", "application/json; charset=utf-7"], None),
+            (&["; charset=utf-7"], None),
+            (&[], None),
+        ] {
+            let mut headers: HeaderMap =
+                told.iter().map(|told| (CONTENT_TYPE, HeaderValue::from_static(told))).collect();
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static("identity"));
+            as_read(&mut headers);
+            let sent: Vec<&str> = headers.values().map(|value| value.to_str().unwrap()).collect();
+            assert_eq!(sent, Vec::from_iter(expected), "{told:?}");
+        }
     }
 
     #[test]

@@ -51,6 +51,7 @@ impl Transparent {
         let mut id = None;
         // A server may read a message in a body whatever that calls itself.
         if parts.method == Method::POST {
+            intake::require_uncoded(&parts.headers)?;
             let revision = known.session.as_ref().map(|session| session.revision());
             let payload = sent.payload().map_err(|error| answer::unreadable(&error))?;
             match &payload {
@@ -72,6 +73,8 @@ impl Transparent {
                 }
             }
             known.payload = Some(payload);
+        } else {
+            known.payload = sent.payload;
         }
         let needs_session = named.is_some() && known.handshake.is_none() && known.era != Some(Era::Modern);
         if needs_session && known.session.is_none() {

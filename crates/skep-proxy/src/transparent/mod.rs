@@ -39,6 +39,7 @@ use crate::forwarded::Forwarded;
 use crate::intake;
 use crate::limits::Limits;
 use crate::listener::Peer;
+use crate::middleware::identity;
 use crate::readiness::{Readiness, State};
 use crate::sessions::{Kind, Session, SessionStore, Sessions, Unavailable};
 use crate::tls::TlsError;
@@ -202,7 +203,10 @@ impl Transparent {
 
     /// Answers a request.
     pub(crate) async fn serve(&self, peer: Peer, request: Request<Upload>) -> Answer {
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
+        if self.target.is_remote {
+            identity::withhold(&mut parts);
+        }
         self.pass(peer, parts, body).await.unwrap_or_else(|refusal| refusal)
     }
 
@@ -249,6 +253,9 @@ impl Transparent {
         let bad = || answer::text(StatusCode::BAD_REQUEST, "the address cannot be passed on");
         let path = self.target.path_and_query(&parts.method, &parts.uri).ok_or_else(bad)?;
         let mut headers = headers::outgoing(parts.headers, &parts.uri, &self.target, peer, known.era);
+        if known.payload.is_some() {
+            headers::as_read(&mut headers);
+        }
         if known.handshake.is_some() {
             headers.remove(header::SESSION_ID);
         }

@@ -4,6 +4,7 @@ use http::uri::{Authority, Parts, PathAndQuery, Scheme};
 use http::{Method, Uri};
 use rustls::pki_types::CertificateDer;
 
+use crate::fetch::resolve::Resolver;
 use crate::tls::{self, TlsError};
 
 /// What the server speaks.
@@ -51,6 +52,8 @@ pub struct Target {
     path: Option<String>,
     /// A remote server's own query, which comes before the client's.
     query: Option<String>,
+    /// Whether it may be at an address that is not for everybody.
+    allows_private: bool,
     /// Who may vouch for it besides those whom this machine trusts.
     pub(crate) authorities: Vec<CertificateDer<'static>>,
 }
@@ -61,9 +64,22 @@ impl Target {
         Ok(Self { path: None, query: None, ..Self::read(dialect, address, false)? })
     }
 
-    /// A server of somebody else.
+    /// A server of somebody else. Wherever its name leads, requests go only to addresses that are for everybody.
     pub fn remote(dialect: Dialect, address: &str) -> Result<Self, TargetError> {
         Self::read(dialect, address, true)
+    }
+
+    /// Lets a server of somebody else be on this machine or in its networks. Where clouds answer machines about themselves
+    /// it still must not be.
+    #[must_use]
+    pub fn allowing_private(self) -> Self {
+        Self { allows_private: true, ..self }
+    }
+
+    /// Finds it.
+    pub(super) fn resolver(&self) -> Resolver {
+        // One of ours is where we have put it.
+        if self.is_remote { Resolver::new(self.allows_private) } else { Resolver::open() }
     }
 
     /// Lets others vouch for it, too: certificates of authorities, as PEM.
@@ -88,6 +104,7 @@ impl Target {
             authority,
             path: has_path.then(|| address.path().to_owned()),
             query: address.query().map(str::to_owned),
+            allows_private: false,
             authorities: Vec::new(),
         })
     }

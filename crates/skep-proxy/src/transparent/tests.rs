@@ -29,3 +29,42 @@ async fn trap_19_whoever_begins_anew_is_not_sent_to_a_server_that_may_be_gone() 
         assert_eq!(outgoing.headers.contains_key(header::SESSION_ID), expected.contains("10.0.0.9"));
     }
 }
+
+/// A name leads to a server when a proxy starts, and to where a cloud answers machines about themselves later on.
+#[tokio::test]
+async fn a_server_whose_name_leads_elsewhere_later_on_is_not_asked() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let place = listener.local_addr().unwrap();
+    let answering = tokio::spawn(async move {
+        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let _ = stream.read(&mut [0; 4096]).await.unwrap();
+        stream.write_all(b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").await.unwrap();
+        drop(stream);
+        // Whatever comes now was not to come.
+        listener.accept().await.map(drop)
+    });
+    let target = Target::remote(Dialect::Streamable, "http://rebound.example/mcp").unwrap().allowing_private();
+    for later in ["169.254.169.254", "::ffff:169.254.169.254"] {
+        let later = std::net::SocketAddr::new(later.parse().unwrap(), place.port());
+        let resolver = target.resolver().finding(vec![later]);
+        let upstream = Upstream::resolving(&target, &Limits::default(), resolver).unwrap();
+        assert!(upstream.send(&post(&target)).await.is_err_and(|failed| failed.is_unreached), "{later}");
+    }
+    let resolver = target.resolver().finding(vec![place, ([169, 254, 169, 254], place.port()).into()]);
+    let upstream = Upstream::resolving(&target, &Limits::default(), resolver).unwrap();
+    assert_eq!(upstream.send(&post(&target)).await.unwrap().status(), StatusCode::ACCEPTED);
+    assert!(upstream.send(&post(&target)).await.is_err_and(|failed| failed.is_unreached));
+    assert!(!answering.is_finished());
+    answering.abort();
+}
+
+fn post(target: &Target) -> Outgoing {
+    Outgoing {
+        method: Method::POST,
+        uri: format!("{}/mcp", target.origin()).parse().unwrap(),
+        headers: HeaderMap::new(),
+        body: "{}".into(),
+        signer: None,
+    }
+}

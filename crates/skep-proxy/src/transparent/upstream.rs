@@ -11,6 +11,7 @@ use hyper_util::client::legacy::{Client, Error};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 use super::target::Target;
+use crate::fetch::resolve::{Closed, Resolver};
 use crate::limits::Limits;
 use crate::middleware::aws_sts::Signer;
 use crate::tls::{self, TlsError};
@@ -20,7 +21,10 @@ const REDIRECTS: usize = 10;
 
 /// Sends requests.
 #[derive(Debug, Clone)]
-pub(crate) struct Upstream(Client<HttpsConnector<HttpConnector>, Full<Bytes>>);
+pub(crate) struct Upstream {
+    client: Client<HttpsConnector<HttpConnector<Resolver>>, Full<Bytes>>,
+    resolver: Resolver,
+}
 
 /// A request that can be sent more than once.
 #[derive(Debug, Clone)]
@@ -42,15 +46,30 @@ pub(crate) struct Failed {
 
 impl From<Error> for Failed {
     fn from(error: Error) -> Self {
+        if let Some(closed) = Closed::within(&error) {
+            return closed.into();
+        }
         tracing::warn!(%error, "the MCP server cannot be reached");
         Self { is_unreached: error.is_connect() }
     }
 }
 
+impl From<&Closed> for Failed {
+    fn from(closed: &Closed) -> Self {
+        tracing::warn!("the MCP server is not asked: {closed}; hint: a remote server there needs allowPrivateEndpoint");
+        Self { is_unreached: true }
+    }
+}
+
 impl Upstream {
     pub(crate) fn new(target: &Target, limits: &Limits) -> Result<Self, TlsError> {
+        Self::resolving(target, limits, target.resolver())
+    }
+
+    /// The same, for whom names are where this one finds them.
+    pub(super) fn resolving(target: &Target, limits: &Limits, resolver: Resolver) -> Result<Self, TlsError> {
         let tls = tls::client(&target.authorities, target.scheme == http::uri::Scheme::HTTPS)?;
-        let mut connector = HttpConnector::new();
+        let mut connector = HttpConnector::new_with_resolver(resolver.clone());
         connector.enforce_http(false);
         connector.set_nodelay(true);
         connector.set_connect_timeout(Some(limits.head));
@@ -63,7 +82,7 @@ impl Upstream {
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(limits.idle)
             .build(connector);
-        Ok(Self(client))
+        Ok(Self { client, resolver })
     }
 
     /// Sends a request, and again to where the server says.
@@ -82,6 +101,7 @@ impl Upstream {
 
     /// Sends a request.
     pub(crate) async fn send_once(&self, outgoing: &Outgoing) -> Result<Response<Incoming>, Failed> {
+        self.resolver.check(outgoing.uri.host().unwrap_or_default()).map_err(|closed| Failed::from(&closed))?;
         let mut request = Request::new(Full::new(outgoing.body.clone()));
         *request.method_mut() = outgoing.method.clone();
         *request.uri_mut() = outgoing.uri.clone();
@@ -89,7 +109,7 @@ impl Upstream {
         if let Some(signer) = &outgoing.signer {
             signer.sign(&outgoing.method, &outgoing.uri, request.headers_mut(), &outgoing.body);
         }
-        Ok(self.0.request(request).await?)
+        Ok(self.client.request(request).await?)
     }
 }
 

@@ -9,6 +9,7 @@ mod eras;
 mod hostile;
 mod http;
 mod middleware;
+mod node;
 #[path = "../../../skep/tests/once/mod.rs"]
 mod once;
 #[path = "../../../skep/tests/telemetry/mod.rs"]

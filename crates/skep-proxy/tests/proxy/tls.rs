@@ -144,7 +144,8 @@ async fn trap_21_a_server_at_https_is_reached_by_its_name_whatever_it_speaks() {
         let authority = Authority::new();
         let server = Server::start_with(Some(authority.acceptor("localhost", protocols)), with_sessions("a")).await;
         let port = server.address.rsplit_once(':').unwrap().1;
-        let target = Target::remote(Dialect::Streamable, &format!("https://localhost:{port}/mcp")).unwrap();
+        let target =
+            Target::remote(Dialect::Streamable, &format!("https://localhost:{port}/mcp")).unwrap().allowing_private();
         let target = target.trusting(authority.pem().as_bytes()).unwrap();
         let before = Before::new(target, Forwarded::default()).await;
         let first = before.send(Request::post(&initialize("2025-11-25"))).await;
@@ -165,11 +166,12 @@ async fn a_server_that_nobody_vouches_for_is_not_talked_to() {
         let acceptor = authority.acceptor(name, &[]);
         let server = Server::start_with(Some(acceptor), |_| reply(200, &[], "{}")).await;
         let port = server.address.rsplit_once(':').unwrap().1;
-        let target = Target::remote(Dialect::Streamable, &format!("https://localhost:{port}/mcp")).unwrap();
+        let target =
+            Target::remote(Dialect::Streamable, &format!("https://localhost:{port}/mcp")).unwrap().allowing_private();
         let before = Before::new(target.trusting(trusted.pem().as_bytes()).unwrap(), Forwarded::default()).await;
         assert_eq!(before.send(Request::post(&initialize("2025-11-25"))).await.status, 502, "{name}");
         assert_eq!(server.seen().len(), 0);
     }
-    let target = Target::remote(Dialect::Streamable, "https://localhost/mcp").unwrap();
+    let target = Target::remote(Dialect::Streamable, "https://localhost/mcp").unwrap().allowing_private();
     assert!(target.trusting(b"no certificate").unwrap_err().to_string().contains("certificate"));
 }

@@ -1,18 +1,24 @@
 //! What is recorded, as a document says it.
 
-use std::path::PathBuf;
-
 use skep_api::config::run_config::AuditConfig;
 use skep_api::config::run_config::middleware::AuditParameters;
 use skep_proxy::middleware::{Audit, AuditSettings};
 
+use super::Variables;
+use super::mounted::{mounted, mounted_new};
+
 /// Records requests as a document says. `trusts_forwarded` says whether headers are believed about where they came from.
-pub(super) fn recorder(parameters: &AuditParameters, trusts_forwarded: bool) -> Result<Audit, String> {
+pub(super) fn recorder(
+    parameters: &AuditParameters,
+    trusts_forwarded: bool,
+    variables: Variables<'_>,
+) -> Result<Audit, String> {
     let config = match (&parameters.config_data, parameters.config_path.as_str()) {
         (Some(config), _) => config.clone(),
         (None, "") => AuditConfig::default(),
         (None, path) => {
-            let text = std::fs::read_to_string(path).map_err(|error| format!("config_path {path}: {error}"))?;
+            let text = std::fs::read_to_string(mounted(path, variables))
+                .map_err(|error| format!("config_path {path}: {error}"))?;
             let document = serde_json::from_str(&text).map_err(|error| format!("config_path {path}: {error}"))?;
             skep_api::config::document::read(document).map_err(|error| format!("config_path {path}: {error}"))?
         }
@@ -39,8 +45,30 @@ pub(super) fn recorder(parameters: &AuditParameters, trusts_forwarded: bool) -> 
         detects_errors: config.detect_application_errors.unwrap_or(usual.detects_errors),
         data_bytes,
         hops,
-        file: (!config.log_file.is_empty()).then(|| PathBuf::from(config.log_file)),
+        file: (!config.log_file.is_empty()).then(|| mounted_new(&config.log_file, variables)),
         trusts_forwarded,
     };
     Audit::new(settings).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use skep_node::container::VOLUME_ROOT_VARIABLE;
+
+    use super::*;
+
+    #[test]
+    fn without_namespaces_files_are_those_of_the_volumes() {
+        let volumes = tempfile::tempdir().unwrap();
+        let folder = volumes.path().join("records");
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("audit.json"), json!({"logFile": "/records/audit.log"}).to_string()).unwrap();
+        let root = volumes.path().to_str().unwrap().to_owned();
+        let variables = |name: &str| (name == VOLUME_ROOT_VARIABLE).then(|| root.clone());
+        let parameters: AuditParameters =
+            serde_json::from_value(json!({"config_path": "/records/audit.json"})).unwrap();
+        recorder(&parameters, false, &variables).unwrap();
+        assert!(folder.join("audit.log").exists());
+    }
 }

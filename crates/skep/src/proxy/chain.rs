@@ -32,6 +32,10 @@ pub(super) async fn build(config: &RunConfig, variables: Variables<'_>) -> Resul
         let cause = format!("strip-auth removes the token that {step} starts from; take one of the two out");
         return Err(wrong(step.as_str(), &cause));
     }
+    if is_decided_too_soon(&list) {
+        let cause = "it stands before mutating-webhook, which could change what was decided about; put it behind that";
+        return Err(wrong(MiddlewareType::Authorization.as_str(), cause));
+    }
     let mut steps = Vec::new();
     for entry in list.iter() {
         let step = step(entry, config, variables).await;
@@ -87,11 +91,19 @@ fn without_token(list: &[MiddlewareConfig]) -> Option<&MiddlewareType> {
     list.iter().map(|entry| &entry.type_).find(|step| strips && GIVING.contains(step))
 }
 
+/// Whether callbacks change messages after policies have decided about them.
+fn is_decided_too_soon(list: &[MiddlewareConfig]) -> bool {
+    let decided = list.iter().position(|entry| entry.type_ == MiddlewareType::Authorization);
+    let changed = list.iter().rposition(|entry| entry.type_ == MiddlewareType::MutatingWebhook);
+    decided.zip(changed).is_some_and(|(decided, changed)| decided < changed)
+}
+
 /// The step of an entry; nothing when there is nothing to do for it.
 async fn step(entry: &MiddlewareConfig, config: &RunConfig, variables: Variables<'_>) -> Result<Option<Step>, String> {
     Ok(match entry.type_ {
         MiddlewareType::Audit => {
-            Some(Step::Audit(audit::recorder(&entry.read_parameters().map_err(text)?, config.trust_proxy_headers)?))
+            let parameters = entry.read_parameters().map_err(text)?;
+            Some(Step::Audit(audit::recorder(&parameters, config.trust_proxy_headers, variables)?))
         }
         MiddlewareType::Auth => {
             let auth: AuthParameters = entry.read_parameters().map_err(text)?;
@@ -360,6 +372,19 @@ mod tests {
             let said = built(text, &[]).await.unwrap_err();
             assert!(said.contains(told), "{text}: {said}");
         }
+    }
+
+    #[tokio::test]
+    async fn policies_decide_about_messages_as_callbacks_have_made_them() {
+        let chain = |steps: [&str; 3]| {
+            let steps = steps.map(|step| format!(r#"{{"type": "{step}"}}"#)).join(", ");
+            format!(r#""middleware_configs": [{steps}]"#)
+        };
+        let told = "authorization: it stands before mutating-webhook";
+        let said = built(&chain(["authorization", "mcp-parser", "mutating-webhook"]), &[]).await.unwrap_err();
+        assert!(said.contains(told), "{said}");
+        let said = built(&chain(["mutating-webhook", "mcp-parser", "authorization"]), &[]).await.unwrap_err();
+        assert!(!said.contains(told), "{said}");
     }
 
     #[tokio::test]

@@ -40,7 +40,7 @@ pub(crate) async fn serve_image(
     tracing::info!(address = %listener.local_addr()?, name = config.name, "serving");
     let store = front.store().await?;
     if !config.remote_url.is_empty() {
-        let served = Served::remote(&front, store, &config.remote_url)?;
+        let served = Served::remote(&front, store, &config.remote_url, config.allow_private_endpoint)?;
         let ended = run(listener, served, std::future::pending(), requests).await;
         // There is no StatefulSet whose pods would be missed.
         return if is_server_lost(&ended) { Ok(()) } else { ended };

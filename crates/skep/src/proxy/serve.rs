@@ -65,12 +65,13 @@ impl Served {
         Self { proxy: facing(Proxy::transparent(transparent), front), link, stop }
     }
 
-    /// A server of somebody else.
-    pub(super) fn remote(front: &Front, store: SessionStore, url: &str) -> anyhow::Result<Self> {
+    /// A server of somebody else, which may be in our own networks or not.
+    pub(super) fn remote(front: &Front, store: SessionStore, url: &str, is_inside: bool) -> anyhow::Result<Self> {
         let target = Target::remote(front.mode, url).map_err(|error| {
             Hinted::new(format!("the server cannot be reached: {error}"))
                 .hint("write it like https://mcp.example.com/mcp")
         })?;
+        let target = if is_inside { target.allowing_private() } else { target };
         let transparent = Transparent::new(target, front.limits.clone(), front.forwarded.clone())?;
         let transparent = transparent.with_probing(front.probes_remote.then(|| front.probing.clone()));
         Ok(Self::transparent(front, store, transparent))
@@ -144,7 +145,8 @@ pub(super) async fn run(
 
 /// Serves a server of somebody else.
 pub(crate) async fn serve_url(front: &Front, url: &str, requests: &mut Requests) -> anyhow::Result<()> {
-    let served = Served::remote(front, front.store().await?, url)?;
+    // Whoever starts a proxy by hand knows where the server is.
+    let served = Served::remote(front, front.store().await?, url, true)?;
     run(open(front).await?, served, std::future::pending(), requests).await
 }
 

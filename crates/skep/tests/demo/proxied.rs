@@ -44,7 +44,7 @@ impl Proxied {
     pub(crate) fn transparent(dialect: Dialect, server: &Server, is_remote: bool) -> Self {
         let address = format!("http://{}", server.address);
         let target = if is_remote {
-            Target::remote(dialect, &format!("{address}/mcp"))
+            Target::remote(dialect, &format!("{address}/mcp")).map(Target::allowing_private)
         } else {
             Target::local(dialect, &address)
         };

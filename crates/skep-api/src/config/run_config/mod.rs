@@ -62,6 +62,8 @@ object! {
         omit additional_middleware_configs: Vec<MiddlewareConfig>,
         /// Without effect on Kubernetes.
         omit allow_docker_gateway: bool,
+        /// Whether the remote server may be at an address that is not for everybody. An addition: without it, it may not.
+        omit allow_private_endpoint: bool,
         /// The origins that browsers may call from.
         omit allowed_origins: Vec<String>,
         omit audit_config: Option<AuditConfig>,

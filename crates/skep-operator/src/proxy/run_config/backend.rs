@@ -59,6 +59,7 @@ fn remote(name: &str, spec: &MCPRemoteProxySpec) -> RunConfig {
     };
     RunConfig {
         remote_url: spec.remote_url.clone(),
+        allow_private_endpoint: spec.allow_private_endpoint,
         env_vars: BTreeMap::from([(MCP_TRANSPORT.to_owned(), transport.as_str().into())]),
         permission_profile: PermissionProfile::builtin(PermissionProfile::NETWORK),
         header_forward: spec.header_forward.as_ref().and_then(|headers| header_forward::config(name, headers)),

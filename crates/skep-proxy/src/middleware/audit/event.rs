@@ -55,23 +55,29 @@ impl Pending {
         }
     }
 
-    /// Writes the record of a request that was answered so.
+    /// Writes the record of a request that was answered so: one for each message of a batch.
     pub(super) fn end(mut self, status: StatusCode, answer: &[u8], size: usize) {
-        let fault = (self.recorder.settings.detects_errors && status.is_success() && !self.opens_stream)
-            .then(|| outcome::fault(answer))
-            .flatten();
-        let outcome = match &fault {
-            _ if self.notes.is_denied() => outcome::DENIED,
-            Some(_) => "application_error",
-            None => outcome::of(status),
-        };
-        self.write(outcome, fault, Some((answer, size)));
+        self.is_written = true;
+        let looks = self.recorder.settings.detects_errors && status.is_success() && !self.opens_stream;
+        let mut faults = if looks { outcome::faults(answer) } else { Vec::new() };
+        let messages = self.notes.messages();
+        let is_batch = messages.len() > 1;
+        for message in each(messages) {
+            let id = message.as_ref().and_then(Message::owned_id);
+            // In the answer to a batch everybody has an own one.
+            let place = faults.iter().position(|(answered, _)| !is_batch || (id.is_some() && *answered == id));
+            let fault = place.map(|place| faults.swap_remove(place).1);
+            let outcome = match &fault {
+                _ if self.notes.is_denied() => outcome::DENIED,
+                Some(_) => "application_error",
+                None => outcome::of(status),
+            };
+            self.write(message, outcome, fault, Some((answer, size)));
+        }
     }
 
-    fn write(&mut self, outcome: &str, fault: Option<Fault>, answer: Option<(&[u8], usize)>) {
-        self.is_written = true;
+    fn write(&self, message: Option<Message>, outcome: &str, fault: Option<Fault>, answer: Option<(&[u8], usize)>) {
         let settings = &self.recorder.settings;
-        let message = self.notes.message();
         let kind = self.kind(message.as_ref());
         if !settings.records(kind) {
             return;
@@ -174,9 +180,17 @@ impl Pending {
 impl Drop for Pending {
     fn drop(&mut self) {
         if !self.is_written {
-            self.write("error", None, None);
+            for message in each(self.notes.messages()) {
+                self.write(message, "error", None, None);
+            }
         }
     }
+}
+
+/// The messages that are recorded one by one. A request without any is recorded, too.
+fn each(messages: Vec<Message>) -> impl Iterator<Item = Option<Message>> {
+    let nothing = messages.is_empty().then_some(None);
+    messages.into_iter().map(Some).chain(nothing)
 }
 
 /// Whom something that stands before us names.

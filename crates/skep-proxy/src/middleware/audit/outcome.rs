@@ -4,8 +4,9 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::Value;
 use skep_mcp::sse::{Event, Piece, Splitter};
-use skep_mcp::{Message, Payload};
+use skep_mcp::{Id, Message, Payload};
 
+use crate::middleware::exchange::messages;
 use crate::middleware::subject::cut;
 
 /// So much of the words of an error is recorded, in bytes.
@@ -31,32 +32,36 @@ pub(super) fn of(status: StatusCode) -> &'static str {
     }
 }
 
-/// The error that an answer holds, if it does: as JSON, in a batch, or in a stream of events.
-pub(super) fn fault(text: &[u8]) -> Option<Fault> {
+/// The errors that an answer holds, each with the request that it is for: as JSON, in a batch, or in a stream of events.
+pub(super) fn faults(text: &[u8]) -> Vec<(Option<Id>, Fault)> {
     // Most answers do not even mention one.
-    memchr::memmem::find(text, b"\"error\"")?;
+    if memchr::memmem::find(text, b"\"error\"").is_none() {
+        return Vec::new();
+    }
     match Payload::read(Bytes::copy_from_slice(text)) {
-        Ok(Payload::Single(message)) => in_message(&message),
-        Ok(Payload::Batch(messages)) => messages.iter().flatten().find_map(in_message),
+        Ok(payload) => messages(&payload).filter_map(in_message).collect(),
         Err(_) => in_events(text),
     }
 }
 
-fn in_events(text: &[u8]) -> Option<Fault> {
+fn in_events(text: &[u8]) -> Vec<(Option<Id>, Fault)> {
     let mut splitter = Splitter::new(text.len());
     splitter.push(text);
     let events = std::iter::from_fn(|| splitter.next_piece());
-    events.into_iter().find_map(|piece| {
+    let found = events.filter_map(|piece| {
         let (Piece::Event(event) | Piece::Part(event)) = piece;
         let data = Event::read(&event).data?.into_owned();
-        in_message(&Message::read(data.into()).ok()?)
-    })
+        let said = Payload::read(data.into()).ok()?;
+        Some(messages(&said).filter_map(in_message).collect::<Vec<_>>())
+    });
+    found.flatten().collect()
 }
 
-fn in_message(message: &Message) -> Option<Fault> {
+fn in_message(message: &Message) -> Option<(Option<Id>, Fault)> {
     let error: Value = serde_json::from_str(message.error()?).ok()?;
     let words = error["message"].as_str().unwrap_or_default();
-    Some(Fault { code: error["code"].as_i64().unwrap_or_default(), message: cut(words, WORDS).to_owned() })
+    let fault = Fault { code: error["code"].as_i64().unwrap_or_default(), message: cut(words, WORDS).to_owned() };
+    Some((message.owned_id(), fault))
 }
 
 #[cfg(test)]
@@ -76,11 +81,12 @@ mod tests {
             ("\"error\"".to_owned(), false),
             (String::new(), false),
         ] {
-            let found = fault(text.as_bytes());
-            assert_eq!(
-                found.as_ref().map(|found| (found.code, found.message.as_str())),
-                is_error.then_some((-3, "no"))
-            );
+            let found = faults(text.as_bytes());
+            let found: Vec<_> = found
+                .iter()
+                .map(|(id, found)| (id.as_ref().map(Id::as_json), found.code, found.message.as_str()))
+                .collect();
+            assert_eq!(found, Vec::from_iter(is_error.then_some((Some("1"), -3, "no"))));
         }
     }
 

@@ -38,31 +38,74 @@ pub enum Authentication {
     Oidc(Box<Oidc>),
 }
 
-/// The user of the system that runs the proxy, as far as the environment says.
+/// The user of the system that runs the proxy. One whom the system has no name for is called what the environment says.
 fn local_user() -> String {
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
     let told = ["USER", "LOGNAME"].into_iter().filter_map(|name| std::env::var(name).ok());
-    told.into_iter().find(|name| !name.is_empty()).unwrap_or_else(|| "local".to_owned())
+    let names = user_name(&users, rustix::process::getuid().as_raw()).into_iter().chain(told);
+    names.into_iter().find(|name| !name.is_empty()).unwrap_or_else(|| "local".to_owned())
+}
+
+/// What a user with this number is called in a list of users.
+fn user_name(users: &str, id: u32) -> Option<String> {
+    let fields = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let mut named = fields.filter(|fields| fields.get(2).is_some_and(|number| number.parse() == Ok(id)));
+    named.find_map(|fields| fields.first().map(|name| (*name).to_owned()))
 }
 
 /// Takes everybody for the same.
 #[derive(Debug)]
-pub(super) struct Unproven(Arc<Identity>);
+pub(super) struct Unproven {
+    subject: String,
+    name: String,
+}
 
 impl Unproven {
     pub(super) fn local() -> Self {
         tracing::warn!("callers are not asked who they are: everybody who can reach the proxy is the local user");
         let user = local_user();
-        Self(Arc::new(Identity::unproven(&user, &format!("Local User: {user}"))))
+        Self { name: format!("Local User: {user}"), subject: user }
     }
 
     pub(super) fn anonymous() -> Self {
-        Self(Arc::new(Identity::unproven("anonymous", "Anonymous User")))
+        Self { subject: "anonymous".to_owned(), name: "Anonymous User".to_owned() }
+    }
+
+    /// Whoever calls now: claims have an end, and a proxy outlives it.
+    fn identity(&self, now: i64) -> Identity {
+        Identity::unproven(&self.subject, &self.name, now)
     }
 }
 
 impl Layer for Unproven {
     fn pass<'a>(&'a self, exchange: Exchange<'a>, next: Next<'a>) -> BoxFuture<'a, Answer> {
-        exchange.notes().identify(Arc::clone(&self.0));
+        let now = time::OffsetDateTime::now_utc().unix_timestamp();
+        exchange.notes().identify(Arc::new(self.identity(now)));
         next.pass(exchange)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_local_user_is_the_one_that_the_system_knows() {
+        let users = "root:x:0:0:root:/root:/bin/sh\n# a comment\nbee:x:1000:1000::/home/bee:/bin/sh\n";
+        assert_eq!(user_name(users, 1000).as_deref(), Some("bee"));
+        assert_eq!(user_name(users, 0).as_deref(), Some("root"));
+        assert_eq!(user_name(users, 7), None);
+    }
+
+    #[test]
+    fn claims_that_nobody_proved_are_good_for_a_day_from_every_request_on() {
+        let anonymous = Unproven::anonymous();
+        for now in [1_000_000, 1_000_000 + 25 * 3600] {
+            let claims = anonymous.identity(now).claims;
+            assert_eq!(
+                (&claims["iat"], &claims["nbf"], &claims["exp"]),
+                (&now.into(), &now.into(), &(now + 86_400).into())
+            );
+        }
     }
 }

@@ -6,7 +6,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Map, Value};
-use skep_mcp::json;
+use skep_mcp::json::{self, EditError, JsonError};
 
 /// Longer tokens are not looked at.
 const LARGEST: usize = 32 << 10;
@@ -112,8 +112,17 @@ impl<'a> SignedToken<'a> {
 fn object(part: &str) -> Result<Result<Map<String, Value>, TokenError>, TokenError> {
     let text = URL_SAFE_NO_PAD.decode(part).map_err(|_| TokenError::Malformed)?;
     let text = std::str::from_utf8(&text).map_err(|_| TokenError::Malformed)?;
-    let object = serde_json::from_str(text).map_err(|_| TokenError::Malformed)?;
+    let object = match serde_json::from_str(text) {
+        Ok(object) => object,
+        Err(_) if is_deep(text) => return Ok(Err(TokenError::TooLarge)),
+        Err(_) => return Err(TokenError::Malformed),
+    };
     Ok(if json::members(text).is_ok() { Ok(object) } else { Err(TokenError::Ambiguous) })
+}
+
+/// Whether a text is an object that only goes deeper than it may: such a token is signed JSON, and no word of another kind.
+fn is_deep(text: &str) -> bool {
+    matches!(json::members(text), Err(EditError::Json(JsonError::TooDeep { .. })))
 }
 
 /// What the claims of a token have to say.
@@ -203,6 +212,7 @@ mod tests {
             (token(good, r#"{"sub":"a","sub":"b"}"#), Some(TokenError::Ambiguous)),
             (token(good, r#"{"sub":"a","\u0073ub":"b"}"#), Some(TokenError::Ambiguous)),
             ("a".repeat(LARGEST + 1), Some(TokenError::TooLarge)),
+            (token(good, &format!(r#"{{"sub":{}1{}}}"#, "[".repeat(200), "]".repeat(200))), Some(TokenError::TooLarge)),
         ] {
             assert_eq!(SignedToken::read(&text).err(), expected, "{text:.90}");
         }

@@ -116,7 +116,7 @@ impl Inner {
             return Err(Refusal::NoMessage.answer(None));
         }
         let identity = exchange.notes().identity().cloned();
-        let Some(payload) = exchange.payload().await? else {
+        let Some(payload) = exchange.judged().await? else {
             return if is_post { Err(Refusal::NoMessage.answer(None)) } else { Ok(()) };
         };
         for message in messages(payload) {
@@ -128,13 +128,10 @@ impl Inner {
 
     /// Whether somebody may send a message, or why not.
     async fn judge(&self, identity: Option<&Identity>, message: &Message) -> Result<(), Refusal> {
-        if question::is_ambiguous(message) != Ok(false) {
-            return Err(Refusal::NoMessage);
-        }
         let is_allowed = match Wish::read(message) {
             Wish::Free | Wish::List(_) => true,
             Wish::Refused => false,
-            Wish::Ask(question) => self.allows(identity, std::slice::from_ref(&question)).await == [true],
+            Wish::Ask(questions) => self.allows(identity, &questions).await.into_iter().all(|yes| yes),
         };
         if is_allowed { Ok(()) } else { Err(Refusal::Unauthorized) }
     }

@@ -3,8 +3,12 @@
 use std::borrow::Cow;
 
 use skep_mcp::catalog::CatalogKind;
-use skep_mcp::json::{self, EditError};
-use skep_mcp::{Kind, Message, Param, method};
+use skep_mcp::{Kind, Message, Param, json, method};
+
+use crate::middleware::ambiguity::{fold, has_twins};
+
+/// The resources that a listener names.
+const WATCHED: &str = "resourceSubscriptions";
 
 /// The things that callers are allowed or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -68,7 +72,24 @@ impl<'a> Question<'a> {
             Some(arguments) if feature != Feature::Resource && arguments != "null" => json::members(arguments).ok()?,
             _ => Vec::new(),
         };
+        let is_clear = !has_twins(arguments.iter().map(|(name, _)| name.as_str()));
+        is_clear.then_some(())?;
         Some(Self { feature, id: message.param_text(subject)?, arguments })
+    }
+
+    /// The questions about all resources that a listener wants to watch. Nothing when they cannot be told for sure.
+    fn watched(message: &Message) -> Option<Vec<Question<'static>>> {
+        let text = message.as_str();
+        let Some(wanted) = json::find(text, &["params", "notifications"]).ok()? else { return Some(Vec::new()) };
+        let wanted = json::members(wanted.of(text)).ok()?;
+        let is_meant = |(name, _): &&(String, &str)| fold(name) == WATCHED.to_ascii_lowercase();
+        let mut uris = Vec::new();
+        for (name, list) in wanted.iter().filter(is_meant) {
+            (name == WATCHED).then_some(())?;
+            uris = serde_json::from_str::<Option<Vec<String>>>(list).ok()?.unwrap_or_default();
+        }
+        let about = |uri| Question { feature: Feature::Resource, id: Cow::Owned(uri), arguments: Vec::new() };
+        Some(uris.into_iter().map(about).collect())
     }
 }
 
@@ -79,8 +100,8 @@ pub(super) enum Wish<'a> {
     Free,
     /// Everybody may, and sees what they may use.
     List(Feature),
-    /// Somebody has to be asked.
-    Ask(Question<'a>),
+    /// Somebody has to be asked about all of these.
+    Ask(Vec<Question<'a>>),
     /// Nobody may.
     Refused,
 }
@@ -88,12 +109,13 @@ pub(super) enum Wish<'a> {
 impl<'a> Wish<'a> {
     /// What a message wishes. A method that is not known here is nobody's.
     pub(super) fn read(message: &'a Message) -> Self {
-        let ask = |feature| Question::read(feature, message).map_or(Self::Refused, Self::Ask);
+        let ask = |feature| Question::read(feature, message).map_or(Self::Refused, |asked| Self::Ask(vec![asked]));
         match message.method() {
             _ if message.kind() == Kind::Response => Self::Free,
             method::TOOLS_CALL => ask(Feature::Tool),
             method::PROMPTS_GET => ask(Feature::Prompt),
             method::RESOURCES_READ | method::SUBSCRIBE | method::UNSUBSCRIBE => ask(Feature::Resource),
+            method::LISTEN => Question::watched(message).map_or(Self::Refused, Self::Ask),
             method::TOOLS_LIST => Self::List(Feature::Tool),
             method::PROMPTS_LIST => Self::List(Feature::Prompt),
             method::RESOURCES_LIST => Self::List(Feature::Resource),
@@ -111,7 +133,6 @@ fn is_free(method: &str) -> bool {
             method::INITIALIZE
                 | method::PING
                 | method::DISCOVER
-                | method::LISTEN
                 | method::SET_LOG_LEVEL
                 | method::TEMPLATES_LIST
                 | method::LOG_MESSAGE
@@ -125,33 +146,6 @@ fn is_free(method: &str) -> bool {
                 | "roots/list"
                 | "notifications/tasks/status"
         )
-}
-
-/// The members that decide what a message is, and which a careless reader takes under another spelling.
-const DECISIVE: [&str; 8] = ["jsonrpc", "id", "method", "params", "name", "uri", "arguments", "_meta"];
-
-/// Whether somebody who does not care about capitals could read another message than we do. Some JSON libraries match
-/// names that way, and take the last one.
-pub(super) fn is_ambiguous(message: &Message) -> Result<bool, EditError> {
-    let has_double = |object: &str| -> Result<bool, EditError> {
-        Ok(json::members(object)?.iter().any(|(name, _)| {
-            let plain = fold(name);
-            plain != *name && DECISIVE.contains(&plain.as_str())
-        }))
-    };
-    let text = message.as_str();
-    let params = message.params_span().map(|span| span.of(text)).filter(|params| params.starts_with('{'));
-    Ok(has_double(text)? || params.map_or(Ok(false), has_double)?)
-}
-
-/// A name in small letters, with the two letters beyond ASCII that are the capitals of ones within.
-fn fold(name: &str) -> String {
-    let plain = |letter: char| match letter {
-        '\u{17f}' => 's',
-        '\u{212a}' => 'k',
-        letter => letter.to_ascii_lowercase(),
-    };
-    name.chars().map(plain).collect()
 }
 
 #[cfg(test)]
@@ -170,7 +164,7 @@ mod tests {
 
     #[test]
     fn methods_are_free_asked_about_listed_or_refused() {
-        for method in ["initialize", "server/discover", "subscriptions/listen", "completion/complete", "ping"] {
+        for method in ["initialize", "server/discover", "completion/complete", "ping"] {
             assert_eq!(Wish::read(&request(method, "{}")), Wish::Free, "{method}");
         }
         for method in ["sampling/createMessage", "tasks/get", "tasks/result", "elicitation/create", "Tools/Call", ""] {
@@ -184,11 +178,31 @@ mod tests {
     #[test]
     fn a_call_is_asked_about_under_its_own_name_also_when_it_wants_no_answer() {
         let call = request("tools/call", r#"{"name":"\u0061","arguments":{"b":1,"c":[]}}"#);
-        let Wish::Ask(question) = Wish::read(&call) else { panic!("nobody is asked") };
-        assert_eq!((question.feature, &*question.id), (Feature::Tool, "a"));
+        let Wish::Ask(questions) = Wish::read(&call) else { panic!("nobody is asked") };
+        let question = &questions[0];
+        assert_eq!((questions.len(), question.feature, &*question.id), (1, Feature::Tool, "a"));
         assert_eq!(question.arguments, [("b".to_owned(), "1"), ("c".to_owned(), "[]")]);
         let quiet = message(r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"a"}}"#);
-        assert_eq!(Wish::read(&quiet), Wish::Ask(Question::about(Feature::Tool, "a")));
+        assert_eq!(Wish::read(&quiet), Wish::Ask(vec![Question::about(Feature::Tool, "a")]));
+    }
+
+    #[test]
+    fn whoever_listens_asks_about_every_resource() {
+        let about =
+            |uris: &[&'static str]| Wish::Ask(uris.iter().map(|uri| Question::about(Feature::Resource, uri)).collect());
+        for (params, expected) in [
+            ("{}", about(&[])),
+            (r#"{"notifications":{"toolsListChanged":true}}"#, about(&[])),
+            (r#"{"notifications":{"resourceSubscriptions":null}}"#, about(&[])),
+            (r#"{"notifications":{"resourceSubscriptions":["a","\u0062"]}}"#, about(&["a", "b"])),
+            (r#"{"notifications":{"resourceSubscriptions":"a"}}"#, Wish::Refused),
+            (r#"{"notifications":{"resourceSubscriptions":["a",7]}}"#, Wish::Refused),
+            (r#"{"notifications":{"ResourceSubscriptions":["a"]}}"#, Wish::Refused),
+            (r#"{"notifications":{"resourceSubscriptions":[],"resourceSubscriptions":["a"]}}"#, Wish::Refused),
+            (r#"{"notifications":["a"]}"#, Wish::Refused),
+        ] {
+            assert_eq!(Wish::read(&request("subscriptions/listen", params)), expected, "{params}");
+        }
     }
 
     #[test]
@@ -199,22 +213,9 @@ mod tests {
             r#"{"name":7}"#,
             r#"{"name":"a","arguments":[]}"#,
             r#"{"name":"a","arguments":{"b":1,"\u0062":2}}"#,
+            r#"{"name":"a","arguments":{"path":"/ok","Path":"/etc"}}"#,
         ] {
             assert_eq!(Wish::read(&request("tools/call", params)), Wish::Refused, "{params}");
         }
-    }
-
-    #[test]
-    fn another_spelling_of_what_matters_is_noticed() {
-        for (params, expected) in [
-            (r#"{"name":"a","Name":"b"}"#, true),
-            (r#"{"name":"a","argument\u017f":{}}"#, true),
-            (r#"{"name":"a","NAME ":"b","title":1}"#, false),
-            (r#"{"name":"a","arguments":{"Name":"x"}}"#, false),
-        ] {
-            assert_eq!(is_ambiguous(&request("tools/call", params)), Ok(expected), "{params}");
-        }
-        let twice = message(r#"{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call"}"#);
-        assert_eq!(is_ambiguous(&twice), Ok(true));
     }
 }

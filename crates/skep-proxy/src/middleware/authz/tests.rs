@@ -1,6 +1,5 @@
 //! The layer as a whole, with a server that lists whatever it is told.
 
-use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::BodyExt as _;
 use proptest::prelude::*;
@@ -13,13 +12,38 @@ use crate::listener::Peer;
 use crate::middleware::layer::Destination;
 use crate::upload::{Sent, Upload};
 
-/// A server that answers everything with one page of tools.
-struct Server(String);
+/// How messages and answers come.
+#[derive(Debug, Clone, Copy, Default)]
+struct Form {
+    is_batch: bool,
+    is_stream: bool,
+}
+
+impl Form {
+    fn written(self, message: &str) -> String {
+        if self.is_batch { format!("[{message}]") } else { message.to_owned() }
+    }
+
+    /// The first message of an answer.
+    fn read(self, text: &str) -> Value {
+        let data = text.lines().find_map(|line| line.strip_prefix("data: ")).filter(|_| self.is_stream);
+        let said: Value = serde_json::from_str(data.unwrap_or(text)).unwrap_or_else(|_| panic!("{text}"));
+        if self.is_batch { said[0].clone() } else { said }
+    }
+}
+
+/// A server that answers everything with one result.
+struct Server(String, Form);
 
 impl Destination for Server {
     fn answer(&self, _peer: Peer, _request: Request<Upload>) -> BoxFuture<'_, Answer> {
-        let answer = Response::builder().header("content-type", "application/json");
-        let answer = answer.body(Body::Full(self.0.clone().into())).unwrap();
+        let text = self.1.written(&format!(r#"{{"jsonrpc":"2.0","id":1,"result":{}}}"#, self.0));
+        let (kind, text) = if self.1.is_stream {
+            ("text/event-stream", format!("event: message\ndata: {text}\n\n"))
+        } else {
+            ("application/json", text)
+        };
+        let answer = Response::builder().header("content-type", kind).body(Body::Full(text.into())).unwrap();
         std::future::ready(answer).boxed()
     }
 }
@@ -29,16 +53,16 @@ fn run<T>(future: impl Future<Output = T>) -> T {
 }
 
 /// What a caller gets for a message.
-async fn answer(authorizer: &Authorizer, claims: &Value, message: &str, page: &str) -> (u16, String) {
+async fn answer(authorizer: &Authorizer, claims: &Value, message: &str, result: &str, form: Form) -> (u16, String) {
     let request = Request::builder().method("POST").uri("/mcp").header("content-type", "application/json");
-    let upload = Upload::Read(Sent { text: Bytes::copy_from_slice(message.as_bytes()), payload: None });
+    let upload = Upload::Read(Sent { text: form.written(message).into(), payload: None });
     let peer = Peer { address: ([127, 0, 0, 1], 1).into(), scheme: "http" };
     let limits = Limits::default();
     let exchange = Exchange::new(peer, request.body(upload).unwrap(), &limits);
     if let Some(identity) = Identity::from_claims(claims.as_object().unwrap().clone(), "") {
         exchange.notes().identify(Arc::new(identity));
     }
-    let server = Server(format!(r#"{{"jsonrpc":"2.0","id":1,"result":{page}}}"#));
+    let server = Server(result.to_owned(), form);
     let answer = authorizer.pass(exchange, Next::new(&[], &server)).await;
     let (parts, body) = answer.into_parts();
     let body = body.collect().await.unwrap().to_bytes();
@@ -54,31 +78,45 @@ fn quoted(text: &str, is_long: bool) -> String {
     format!("\"{}\"", escaped.concat())
 }
 
-fn tool(name: &str, is_long: bool, hint: Option<bool>) -> String {
+/// How something is listed, what it is known by there, how it is used, and by what.
+const FEATURES: [(&str, &str, &str, &str); 3] = [
+    ("tools", "name", "tools/call", "name"),
+    ("prompts", "name", "prompts/get", "name"),
+    ("resources", "uri", "resources/read", "uri"),
+];
+
+fn item(key: &str, name: &str, is_long: bool, hint: Option<bool>) -> String {
     let hint = hint.map(|hint| format!(r#","annotations":{{"readOnlyHint":{hint}}}"#)).unwrap_or_default();
-    format!(r#"{{"name":{}{hint}}}"#, quoted(name, is_long))
+    format!(r#"{{"{key}":{}{hint}}}"#, quoted(name, is_long))
 }
 
-const POLICIES: [&str; 6] = [
+const POLICIES: [&str; 8] = [
     r#"permit(principal, action == Action::"call_tool", resource) when { resource has readOnlyHint && resource.readOnlyHint };"#,
     r#"permit(principal, action, resource == Tool::"a");"#,
     r#"permit(principal in THVGroup::"g", action, resource) when { resource.name like "*b*" };"#,
     "forbid(principal, action, resource) when { resource has readOnlyHint && !resource.readOnlyHint };",
     r#"permit(principal, action, resource) when { context.claim_level == "high" };"#,
+    r#"permit(principal, action == Action::"get_prompt", resource == Prompt::"a");"#,
+    r#"permit(principal, action == Action::"read_resource", resource) when { resource.uri like "a*" };"#,
     r#"permit(principal, action, resource in MCP::"hive") unless { resource.name == "" };"#,
 ];
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Who sees a tool may call it, and who may call it sees it, however the server and the caller write its name.
+    /// Who sees a thing may use it, and who may use it sees it, however the server and the caller write its name, in which
+    /// form they say it, and whatever it is given.
     #[test]
     fn lists_and_calls_agree(
         chosen in proptest::sample::subsequence(POLICIES.to_vec(), 1..=3),
-        tools in proptest::collection::btree_map("[ab\"\\\\é☃𝄞 ]{1,4}", (any::<bool>(), any::<bool>(), any::<Option<bool>>()), 1..5),
+        feature in proptest::sample::select(FEATURES.to_vec()),
+        things in proptest::collection::btree_map("[ab\"\\\\é☃𝄞 ]{1,4}", (any::<bool>(), any::<bool>(), any::<Option<bool>>()), 1..5),
         level in proptest::option::of("high|low"),
         groups in proptest::sample::subsequence(vec!["g", "h"], 0..=2),
+        (is_batch, is_stream, is_given) in any::<(bool, bool, bool)>(),
     ) {
+        let (listed, key, method, param) = feature;
+        let form = Form { is_batch, is_stream };
         let policies = chosen.iter().map(|policy| (*policy).to_owned()).collect();
         let settings = CedarSettings { policies, server: "hive".to_owned(), ..CedarSettings::default() };
         let authorizer = Authorizer::cedar(settings).unwrap();
@@ -86,17 +124,18 @@ proptest! {
         if let Some(level) = level {
             claims["level"] = json!(level);
         }
-        let items: Vec<String> = tools.iter().map(|(name, (is_long, _, hint))| tool(name, *is_long, *hint)).collect();
-        let page = format!(r#"{{"tools":[{}],"nextCursor":"x"}}"#, items.join(","));
-        let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
-        let (status, text) = run(answer(&authorizer, &claims, list, &page));
+        let items: Vec<String> = things.iter().map(|(name, (is_long, _, hint))| item(key, name, *is_long, *hint)).collect();
+        let page = format!(r#"{{"{listed}":[{}],"nextCursor":"x"}}"#, items.join(","));
+        let list = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{listed}/list"}}"#);
+        let (status, text) = run(answer(&authorizer, &claims, &list, &page, form));
         prop_assert_eq!(status, 200);
-        let listed: Value = serde_json::from_str(&text).unwrap();
-        prop_assert_eq!(&listed["result"]["nextCursor"], "x");
-        let shown: Vec<&str> = listed["result"]["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-        for (name, (_, is_long, _)) in &tools {
-            let call = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":{}}}}}"#, quoted(name, *is_long));
-            let (status, _) = run(answer(&authorizer, &claims, &call, "{}"));
+        let answered = form.read(&text);
+        prop_assert_eq!(&answered["result"]["nextCursor"], "x");
+        let shown: Vec<&str> = answered["result"][listed].as_array().unwrap().iter().map(|thing| thing[key].as_str().unwrap()).collect();
+        let given = if is_given { r#","arguments":{"path":"/a","list":[1],"id":1763238000000000}"# } else { "" };
+        for (name, (_, is_long, _)) in &things {
+            let call = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{"{param}":{}{given}}}}}"#, quoted(name, *is_long));
+            let (status, _) = run(answer(&authorizer, &claims, &call, "{}", form));
             prop_assert_eq!(status == 200, shown.contains(&name.as_str()), "{}: {}", name, status);
         }
     }
@@ -107,10 +146,10 @@ fn nobody_sees_or_calls_anything_without_a_name() {
     let policies = vec!["permit(principal, action, resource);".to_owned()];
     let authorizer = Authorizer::cedar(CedarSettings { policies, ..CedarSettings::default() }).unwrap();
     let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
-    let (_, text) = run(answer(&authorizer, &json!({}), list, r#"{"tools":[{"name":"a"}]}"#));
+    let (_, text) = run(answer(&authorizer, &json!({}), list, r#"{"tools":[{"name":"a"}]}"#, Form::default()));
     assert_eq!(text, r#"{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}"#);
     let call = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a"}}"#;
-    let (status, text) = run(answer(&authorizer, &json!({}), call, "{}"));
+    let (status, text) = run(answer(&authorizer, &json!({}), call, "{}", Form::default()));
     assert_eq!(status, 403);
     assert_eq!(text, r#"{"jsonrpc":"2.0","id":7,"error":{"code":403,"message":"Unauthorized"}}"#);
 }

@@ -1,11 +1,19 @@
 //! Which role a caller gets, by its claims.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
+use tokio::sync::Semaphore;
 
 use super::matcher::{Matcher, in_large_stack};
+use crate::middleware::grants::{Given, GrantError, Kept, Key};
 use crate::middleware::identity::Identity;
+
+/// Callers whose expressions are evaluated at the same time. Each takes a thread with a large stack.
+const AT_ONCE: usize = 4;
+/// How long a caller waits for that, and for a turn before it.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Whom a role is for.
 #[derive(Debug, Clone)]
@@ -52,6 +60,9 @@ pub(super) struct Roles {
     claim: String,
     mappings: Vec<(Test, Arc<str>)>,
     fallback: Option<Arc<str>>,
+    turns: Arc<Semaphore>,
+    /// What was found for claims.
+    kept: Kept<Option<Arc<str>>>,
 }
 
 impl Roles {
@@ -77,7 +88,13 @@ impl Roles {
         }
         read.sort_by_key(|(priority, ..)| *priority);
         let mappings = read.into_iter().map(|(_, test, role)| (test, role)).collect();
-        Ok(Self { claim, mappings, fallback: (!fallback.is_empty()).then(|| fallback.into()) })
+        Ok(Self {
+            claim,
+            mappings,
+            fallback: (!fallback.is_empty()).then(|| fallback.into()),
+            turns: Arc::new(Semaphore::new(AT_ONCE)),
+            kept: Kept::new(Duration::ZERO),
+        })
     }
 
     /// The role of a caller, if there is one.
@@ -85,10 +102,27 @@ impl Roles {
         if self.mappings.iter().all(|(test, _)| matches!(test, Test::Claim(_))) {
             return self.find(&identity.claims);
         }
+        let claims = Value::Object(identity.claims.clone());
+        let (key, roles) = (Key::of(identity, &[&claims.to_string()]), Arc::clone(self));
+        let found = self.kept.get(key, || async move {
+            let evaluated = tokio::time::timeout(PATIENCE, roles.evaluate(claims)).await.ok().flatten();
+            let value = evaluated.ok_or(GrantError::Unfinished)?;
+            Ok(Given { value, lifetime: Some(Duration::MAX) })
+        });
+        found.await.inspect_err(|error| tracing::warn!(%error, "the role of a caller cannot be found")).ok()?
+    }
+
+    /// The role for claims, once it is their turn. Nothing when that cannot be told.
+    async fn evaluate(self: Arc<Self>, claims: Value) -> Option<Option<Arc<str>>> {
+        let turn = Arc::clone(&self.turns).acquire_owned().await.ok()?;
         let (tell, told) = tokio::sync::oneshot::channel();
-        let (roles, identity) = (Arc::clone(self), Arc::clone(identity));
-        in_large_stack(move || tell.send(roles.find(&identity.claims)))?;
-        told.await.ok()?
+        in_large_stack(move || {
+            let found = claims.as_object().and_then(|claims| self.find(claims));
+            // The turn ends with the thread, also when nobody waits for it any more.
+            drop(turn);
+            tell.send(found)
+        })?;
+        told.await.ok()
     }
 
     fn find(&self, claims: &Map<String, Value>) -> Option<Arc<str>> {
@@ -186,6 +220,44 @@ mod tests {
         assert_eq!(found(vec![broken.clone(), fitting], "", claims.clone()).await.as_deref(), Some("fits"));
         assert_eq!(found(vec![broken.clone()], "rest", claims.clone()).await.as_deref(), Some("rest"));
         assert_eq!(found(vec![broken], "", claims).await, None);
+    }
+
+    /// The threads of this process that evaluate something.
+    fn evaluating() -> usize {
+        let names = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+        let name = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();
+        names.map(name).filter(|name| name.trim() == "cel").count()
+    }
+
+    #[tokio::test]
+    async fn many_callers_share_a_few_threads_and_each_is_evaluated_once() {
+        // Slow enough for all of them to be there at the same time.
+        let slow = RoleTest::Matcher("!claims.l.exists(a, claims.l.exists(b, a + b == -1))".to_owned());
+        let roles = Arc::new(Roles::new(String::new(), vec![mapping(slow, "r", None)], String::new()).unwrap());
+        let numbers: Vec<usize> = (0..30).collect();
+        let caller = |number: usize| {
+            let claims = json!({"sub": format!("caller-{}", number % 16), "l": numbers});
+            let Value::Object(claims) = claims else { panic!("{claims} are no claims") };
+            (Arc::new(Identity::from_claims(claims, "t").unwrap()), Arc::clone(&roles))
+        };
+        let mut asking: tokio::task::JoinSet<_> = (0..32)
+            .map(|number| {
+                let (identity, roles) = caller(number);
+                async move { roles.of(&identity).await.is_some() }
+            })
+            .collect();
+        let mut most = 0;
+        loop {
+            most = most.max(evaluating());
+            match asking.try_join_next() {
+                Some(found) => assert!(found.unwrap()),
+                None if asking.is_empty() => break,
+                None => tokio::task::yield_now().await,
+            }
+        }
+        // Other tests evaluate, too.
+        assert!(most <= 3 * AT_ONCE, "{most}");
+        assert_eq!(roles.turns.available_permits(), AT_ONCE);
     }
 
     #[test]

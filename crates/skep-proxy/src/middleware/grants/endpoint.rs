@@ -49,6 +49,8 @@ pub(crate) enum GrantError {
     Wrong(&'static str),
     #[error("the token that the endpoint gives is no text that a header can hold")]
     Unsendable,
+    #[error("it cannot be evaluated in time")]
+    Unfinished,
 }
 
 /// A token that an endpoint has given.

@@ -1,14 +1,11 @@
 //! A stream of events with lists in it. All other events pass as they come, byte for byte.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use futures::StreamExt as _;
 use http_body_util::BodyExt as _;
-use skep_mcp::Id;
 use skep_mcp::sse::{Event, Frame, Piece, Splitter};
 
-use super::Editor;
+use super::Editing;
 use super::message::{self, mentions};
 use crate::body::{Body, BodyError};
 use crate::middleware::refusal::Refusal;
@@ -17,21 +14,14 @@ use crate::middleware::refusal::Refusal;
 struct Passing {
     body: Body,
     splitter: Splitter,
-    events: Events,
+    editing: Editing,
     is_over: bool,
 }
 
-/// What is needed to edit single events.
-struct Events {
-    editor: Arc<dyn Editor>,
-    /// The request that they answer, if it is known.
-    id: Option<Id>,
-}
-
 /// A stream with its lists edited.
-pub(super) fn edit(editor: Arc<dyn Editor>, id: Option<Id>, largest: usize, body: Body) -> Body {
-    let events = Events { editor, id };
-    let start = Passing { body, splitter: Splitter::new(largest), events, is_over: false };
+pub(super) fn edit(editing: Editing, body: Body) -> Body {
+    let splitter = Splitter::new(editing.largest);
+    let start = Passing { body, splitter, editing, is_over: false };
     let chunks = futures::stream::unfold(start, async |mut passing| {
         if passing.is_over {
             return None;
@@ -50,7 +40,7 @@ impl Passing {
             self.splitter.push(frame?.data_ref().map(Bytes::as_ref).unwrap_or_default());
             while let Some(piece) = self.splitter.next_piece() {
                 match piece {
-                    Piece::Event(event) => passed.extend_from_slice(&self.events.edited(event).await),
+                    Piece::Event(event) => passed.extend_from_slice(&self.editing.edited(event).await),
                     // What is in it cannot be told.
                     Piece::Part(_) => return Err("an event is too large to be looked at".into()),
                 }
@@ -61,23 +51,24 @@ impl Passing {
         // Some clients take an event without the blank line that ends it.
         let rest = std::mem::replace(&mut self.splitter, Splitter::new(0)).finish();
         if let Some(rest) = rest {
-            passed.extend_from_slice(&self.events.edited(rest).await);
+            passed.extend_from_slice(&self.editing.edited(rest).await);
         }
         Ok(passed.into())
     }
 }
 
-impl Events {
+impl Editing {
     async fn edited(&self, event: Bytes) -> Bytes {
         // Not all clients agree where lines end, so that all of it counts and not only its data.
-        if !self.editor.kinds().iter().any(|kind| mentions(&event, kind.member())) {
+        let may_list = self.editor.kinds().iter().any(|kind| mentions(&event, kind.member()));
+        if !may_list && (self.asked.0.is_empty() || !mentions(&event, "result")) {
             return event;
         }
         let read = Event::read(&event);
         let edited = match read.data.as_deref() {
             Some(data) if !has_bare_return(&event) => {
                 let data = Bytes::copy_from_slice(data);
-                match message::edit(self.editor.as_ref(), &data).await {
+                match message::edit(self.editor.as_ref(), &self.asked, &data).await {
                     Ok(None) if skep_mcp::Payload::read(data).is_ok() => return event,
                     Ok(None) => Err(None),
                     other => other,

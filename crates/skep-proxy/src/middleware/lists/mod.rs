@@ -42,7 +42,7 @@ pub(crate) struct Unreadable;
 
 /// Hands a request on, and edits the lists in its answer.
 pub(crate) async fn edited(mut exchange: Exchange<'_>, next: Next<'_>, editor: Arc<dyn Editor>) -> Answer {
-    if let Err(refusal) = exchange.payload().await {
+    if let Err(refusal) = exchange.judged().await {
         return refusal;
     }
     if !may_list(exchange.known(), &exchange.parts.method, editor.kinds()) {
@@ -51,8 +51,26 @@ pub(crate) async fn edited(mut exchange: Exchange<'_>, next: Next<'_>, editor: A
     // What is to be edited has to be readable.
     exchange.parts.headers.remove(ACCEPT_ENCODING);
     let (id, largest) = (exchange.id(), exchange.limits().line_bytes);
-    let editing = Editing { editor, id, largest };
+    let asked = Asked::read(exchange.known());
+    let editing = Editing { editor, id, asked, largest };
     editing.answer(next.pass(exchange).await).await
+}
+
+/// The requests that ask for lists, and for which. Their results have to hold them.
+#[derive(Debug, Clone, Default)]
+struct Asked(Vec<(Id, CatalogKind)>);
+
+impl Asked {
+    fn read(payload: Option<&Payload>) -> Self {
+        let lists = payload.into_iter().flat_map(messages);
+        let lists = lists.filter_map(|message| Some((message.owned_id()?, CatalogKind::of(message.method())?)));
+        Self(lists.collect())
+    }
+
+    /// The list that was asked for with this id.
+    fn kind(&self, id: Option<&Id>) -> Option<CatalogKind> {
+        self.0.iter().find(|(asked, _)| Some(asked) == id).map(|(_, kind)| *kind)
+    }
 }
 
 /// Whether the answer to a request may hold such a list. A stream that a client opens may bring anything.
@@ -72,6 +90,7 @@ struct Editing {
     editor: Arc<dyn Editor>,
     /// The request, if it is known.
     id: Option<Id>,
+    asked: Asked,
     /// So many bytes of an answer are held at most.
     largest: usize,
 }
@@ -121,7 +140,7 @@ impl Editing {
         let (mut parts, body) = answer.into_parts();
         let Ok(body) = Limited::new(body, self.largest).collect().await else { return self.refuse() };
         let text = body.to_bytes();
-        match message::edit(self.editor.as_ref(), &text).await {
+        match message::edit(self.editor.as_ref(), &self.asked, &text).await {
             Ok(None) => Answer::from_parts(parts, Body::Full(text)),
             Ok(Some(edited)) => {
                 parts.headers.remove(CONTENT_LENGTH);
@@ -142,7 +161,7 @@ impl Editing {
     fn events(self, answer: Answer) -> Answer {
         let (mut parts, body) = answer.into_parts();
         parts.headers.remove(CONTENT_LENGTH);
-        Answer::from_parts(parts, events::edit(self.editor, self.id, self.largest, body))
+        Answer::from_parts(parts, events::edit(self, body))
     }
 
     /// Goes by what an answer begins with.

@@ -1,8 +1,10 @@
 //! How often tools may be called: by everybody together and by each user, all of them and single ones.
 //!
 //! The buckets are in Redis, for all proxies of a server. A call takes a token from each bucket that it concerns, or from
-//! none. When Redis cannot be asked, calls pass: a limit is no protection that is worth an outage.
+//! none, and so do the calls of a batch together. When Redis cannot be asked, calls pass: a limit is no protection that is
+//! worth an outage.
 
+mod breaker;
 mod buckets;
 mod check;
 
@@ -12,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use skep_mcp::{Param, method};
+use skep_mcp::{Message, Param, method};
 
 use self::buckets::Buckets;
 pub(super) use self::check::{Check, Scope, Verdict};
@@ -65,12 +67,13 @@ pub enum RateLimitError {
     Bucket(String),
 }
 
-/// A bucket that a call takes a token from.
+/// A bucket that calls take tokens from, one each.
 #[derive(Debug)]
 struct Concerned {
     key: String,
     bucket: Bucket,
     scope: Scope,
+    calls: u32,
 }
 
 /// Counts calls.
@@ -105,39 +108,60 @@ impl RateLimit {
             (format!("{prefix}:user-tool:{tool}:{user}"), of_user(of_tool.per_user), Scope::new("per_user", "tool")),
         ];
         let buckets = buckets.into_iter();
-        buckets.filter_map(|(key, bucket, scope)| Some(Concerned { key, bucket: bucket?, scope })).collect()
+        buckets.filter_map(|(key, bucket, scope)| Some(Concerned { key, bucket: bucket?, scope, calls: 1 })).collect()
     }
 
     async fn check(&self, exchange: &mut Exchange<'_>) -> Result<(), Answer> {
-        exchange.payload().await?;
+        exchange.judged().await?;
         let Some(payload) = exchange.known() else { return Ok(()) };
         let user = exchange.notes().identity().map(|identity| identity.subject.clone()).unwrap_or_default();
-        for call in messages(payload).filter(|message| message.method() == method::TOOLS_CALL) {
-            let tool = call.param_text(Param::Name).unwrap_or_default();
-            let concerned = self.concerned(&tool, &user);
-            if concerned.is_empty() {
-                continue;
-            }
-            let began = Instant::now();
-            let taken = self.buckets.take(&concerned).await;
+        let calls = messages(payload).filter(|message| message.method() == method::TOOLS_CALL);
+        let concerned: Vec<(&Message, Vec<Concerned>)> = calls
+            .map(|call| (call, self.concerned(&call.param_text(Param::Name).unwrap_or_default(), &user)))
+            .filter(|(_, concerned)| !concerned.is_empty())
+            .collect();
+        if concerned.is_empty() {
+            return Ok(());
+        }
+        let all = together(concerned.iter().flat_map(|(_, concerned)| concerned));
+        let began = Instant::now();
+        let taken = self.buckets.take(&all).await;
+        let took = began.elapsed();
+        for (_, concerned) in &concerned {
             let verdict = match &taken {
                 Ok(None) => Verdict::Allowed(concerned.iter().map(|concerned| concerned.scope).collect()),
                 Ok(Some(empty)) => Verdict::Rejected(empty.scope),
                 Err(error) => Verdict::Unknown(error.kind()),
             };
-            exchange.notes().checked(Check { limits: Arc::clone(&self.limits), took: began.elapsed(), verdict });
-            match taken {
-                Ok(None) => {}
-                Ok(Some(empty)) => {
-                    tracing::debug!(%tool, "a call is over its limit");
-                    let refusal = Refusal::RateLimited { seconds: empty.bucket.seconds_per_token() };
-                    return Err(refusal.answer(call.owned_id().as_ref()));
-                }
-                Err(error) => tracing::warn!(%error, "limits cannot be asked for, and the call passes"),
+            exchange.notes().checked(Check { limits: Arc::clone(&self.limits), took, verdict });
+        }
+        match taken {
+            Ok(None) => Ok(()),
+            Ok(Some(empty)) => {
+                tracing::debug!(bucket = empty.key, "a call is over its limit");
+                let over = concerned.iter().find(|(_, concerned)| concerned.iter().any(|it| it.key == empty.key));
+                let id = over.and_then(|(call, _)| call.owned_id());
+                let refusal = Refusal::RateLimited { seconds: empty.bucket.seconds_per_token() };
+                Err(refusal.answer(id.as_ref()))
+            }
+            Err(error) => {
+                tracing::warn!(%error, "limits cannot be asked for, and the call passes");
+                Ok(())
             }
         }
-        Ok(())
     }
+}
+
+/// The buckets of all calls, each one once: a batch takes all that it needs, or nothing.
+fn together<'a>(concerned: impl IntoIterator<Item = &'a Concerned>) -> Vec<Concerned> {
+    let mut all: Vec<Concerned> = Vec::new();
+    for Concerned { key, bucket, scope, calls } in concerned {
+        match all.iter_mut().find(|known| known.key == *key) {
+            Some(known) => known.calls += calls,
+            None => all.push(Concerned { key: key.clone(), bucket: *bucket, scope: *scope, calls: *calls }),
+        }
+    }
+    all
 }
 
 impl Layer for RateLimit {

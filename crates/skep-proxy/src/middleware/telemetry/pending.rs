@@ -57,9 +57,8 @@ impl Pending {
     }
 
     fn count(&mut self) {
-        let message = self.notes.message();
-        let operation = message.as_ref().filter(|message| !message.method().is_empty()).map(operation);
-        if message.is_none() && self.verb == Method::POST {
+        let messages = self.notes.messages();
+        if messages.is_empty() && self.verb == Method::POST {
             tracing::warn!("a request that is no message cannot be counted under a method");
         }
         let status = self.status.unwrap_or(GONE);
@@ -70,8 +69,11 @@ impl Pending {
             meters.checked(check);
         }
         if let Some(mut span) = self.span.take() {
-            if let (Some(message), Some(operation)) = (&message, &operation) {
-                span.tell_message(message, operation);
+            // A step of a trace is about one thing.
+            if let [message] = &*messages
+                && let Some(operation) = operation(message)
+            {
+                span.tell_message(message, &operation);
             }
             if let Some(check) = checks.last() {
                 span.tell_check(check);
@@ -80,7 +82,12 @@ impl Pending {
             self.telemetry.record(span.end(Some(status)));
         }
         let (verb, version) = (self.verb.as_str(), self.version);
-        meters.ended(&Ended { verb, status, took, operation, version });
+        if messages.is_empty() {
+            meters.ended(&Ended { verb, status, took, operation: None, version });
+        }
+        for message in &messages {
+            meters.ended(&Ended { verb, status, took, operation: operation(message), version });
+        }
     }
 }
 
@@ -105,9 +112,10 @@ impl Watcher for Watching {
     }
 }
 
-/// What a message is about.
-fn operation(message: &Message) -> Operation<'_> {
-    let method = message.method();
+/// What a message is about. An answer is about what was asked, which is not known here.
+fn operation(message: &Message) -> Option<Operation<'_>> {
+    let method = Some(message.method()).filter(|method| !method.is_empty())?;
     let name = |of: &str| message.param_text(Param::Name).filter(|_| method == of);
-    Operation { method, subject: subject(message), tool: name(method::TOOLS_CALL), prompt: name(method::PROMPTS_GET) }
+    let (tool, prompt) = (name(method::TOOLS_CALL), name(method::PROMPTS_GET));
+    Some(Operation { method, subject: subject(message), tool, prompt })
 }

@@ -41,7 +41,7 @@ impl Layer for ToolCalls {
 
 impl ToolCalls {
     async fn check(&self, exchange: &mut Exchange<'_>) -> Result<(), Answer> {
-        exchange.payload().await?;
+        exchange.judged().await?;
         // It was read a line above.
         let Some(payload) = exchange.known() else { return Ok(()) };
         let mut is_renamed = false;

@@ -90,9 +90,10 @@ pub(super) struct Change {
 }
 
 impl Verdict {
-    /// Reads an answer. One that does not say whether the message is allowed is none.
+    /// Reads an answer. An object that does not say that the message is allowed is a no; what is none, or says it in
+    /// another way than by yes and no, is no verdict.
     pub(super) fn read(answer: &[u8]) -> Option<Self> {
-        let answer: Value = serde_json::from_slice(answer).ok()?;
+        let answer: Value = serde_json::from_slice(answer).ok().filter(Value::is_object)?;
         let text = |name: &str| answer.get(name).and_then(Value::as_str).unwrap_or_default();
         let patch = answer.get("patch").filter(|patch| !is_nothing(patch));
         let change = patch
@@ -100,7 +101,7 @@ impl Verdict {
             .map(|patch| Change { is_json_patch: text("patch_type") == JSON_PATCH, patch: patch.clone() });
         let reason = [text("reason"), text("message")].into_iter().find(|reason| !reason.is_empty());
         Some(Self {
-            is_allowed: answer.get("allowed")?.as_bool()?,
+            is_allowed: answer.get("allowed").filter(|said| !said.is_null()).map_or(Some(false), Value::as_bool)?,
             change,
             reason: reason.unwrap_or_default().chars().take(LONGEST_REASON).collect(),
         })
@@ -138,9 +139,12 @@ mod tests {
     }
 
     #[test]
-    fn what_says_neither_yes_nor_no_is_no_verdict() {
-        for answer in ["", "[]", "{}", r#"{"allowed":"true"}"#, r#"{"allowed":null}"#, r#"{"allowed":true"#] {
+    fn only_a_yes_is_a_yes_and_what_is_no_object_is_no_verdict() {
+        for answer in ["", "[]", "null", r#"{"allowed":"true"}"#, r#"{"allowed":1}"#, r#"{"allowed":true"#] {
             assert_eq!(Verdict::read(answer.as_bytes()), None, "{answer}");
+        }
+        for answer in ["{}", r#"{"allowed":null}"#, r#"{"allowed":false}"#, r#"{"Allowed":true}"#] {
+            assert_eq!(Verdict::read(answer.as_bytes()).map(|verdict| verdict.is_allowed), Some(false), "{answer}");
         }
     }
 

@@ -10,7 +10,7 @@ use crate::transparent::server::Server;
 const REVISIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 
 /// A method, what it is given, and whether keepers may and everybody may.
-const METHODS: [(&str, &str, bool, bool); 17] = [
+const METHODS: [(&str, &str, bool, bool); 20] = [
     ("tools/call", r#"{"name":"weigh","arguments":{}}"#, true, false),
     ("tools/call", r#"{"name":"burn","arguments":{}}"#, false, false),
     ("tools/call", r#"{"name":"nowhere","arguments":{}}"#, false, false),
@@ -20,6 +20,9 @@ const METHODS: [(&str, &str, bool, bool); 17] = [
     ("prompts/get", r#"{"name":"weigh"}"#, false, false),
     ("resources/read", r#"{"uri":"hive://1"}"#, true, false),
     ("resources/read", r#"{"uri":"hive://2"}"#, false, false),
+    ("subscriptions/listen", r#"{"notifications":{"resourceSubscriptions":["hive://1"]}}"#, true, false),
+    ("subscriptions/listen", r#"{"notifications":{"resourceSubscriptions":["hive://1","hive://2"]}}"#, false, false),
+    ("subscriptions/listen", r#"{"notifications":{"toolsListChanged":true}}"#, true, true),
     ("tools/list", "{}", true, true),
     ("resources/templates/list", "{}", true, true),
     ("completion/complete", r#"{"ref":{"type":"ref/prompt","name":"curse"}}"#, true, true),

@@ -4,7 +4,7 @@ mod lists;
 mod matrix;
 mod pdp;
 mod records;
-mod tricks;
+pub(crate) mod tricks;
 
 use serde_json::{Value, json};
 use skep_proxy::middleware::{Authentication, Authorizer, CedarSettings, Chain, Step};
@@ -74,7 +74,7 @@ fn result(message: &Value) -> Value {
 }
 
 /// Whether something that only the server's owner may do has reached the server, in whatever form.
-fn has_burnt(seen: &[Seen]) -> bool {
+pub(crate) fn has_burnt(seen: &[Seen]) -> bool {
     let names = |message: &Value| {
         let object = message["params"].as_object();
         object.is_some_and(|params| params.values().any(|value| value == "burn"))

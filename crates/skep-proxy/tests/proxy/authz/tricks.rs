@@ -1,13 +1,16 @@
 //! Every way to say something so that the one who decides and the one who does it might hear different things.
 
 use serde_json::{Value, json};
-use skep_proxy::transparent::Dialect;
+use skep_proxy::middleware::{Chain, Middleware};
+use skep_proxy::transparent::{Dialect, Target, Transparent};
+use skep_proxy::{Forwarded, Limits, Proxy};
 
 use super::{authorizer, guarded, has_burnt, hive, legacy, steps};
 use crate::http::{Request, call, modern, request};
-use crate::transparent::server::Server;
+use crate::node::Node;
+use crate::transparent::server::{Before, Server};
 
-fn raw(text: &str) -> Request {
+pub(crate) fn raw(text: &str) -> Request {
     Request::post(&Value::Null).plain().body(text.to_owned())
 }
 
@@ -16,7 +19,7 @@ fn burn() -> Value {
 }
 
 /// Ways to write it, by the name of the trick.
-const WRITTEN: [(&str, &str); 14] = [
+pub(crate) const WRITTEN: [(&str, &str); 14] = [
     (
         "with the name twice",
         r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"weigh","name":"burn"}}"#,
@@ -88,6 +91,9 @@ fn tricks() -> Vec<(&'static str, Request)> {
         ("in somebody's session", Request::post(&burn()).in_session("made-up")),
         ("as text", Request::post(&burn()).instead("Content-Type", "text/plain")),
         ("as nearly JSON", Request::post(&burn()).instead("Content-Type", "application/jsonx")),
+        ("as brotli", Request::post(&burn()).header("Content-Encoding", "br")),
+        ("as gzip within nothing", Request::post(&burn()).header("Content-Encoding", "identity, gzip")),
+        ("under two types", Request::post(&burn()).header("Content-Type", "application/json; charset=utf-7")),
         ("as a form", Request::post(&burn()).instead("Content-Type", "application/x-www-form-urlencoded")),
         ("without a type", Request::new("POST", "/mcp").body(burn_text.clone())),
         ("by PUT", Request::new("PUT", "/mcp").header("Content-Type", "application/json").body(burn_text.clone())),
@@ -139,7 +145,10 @@ async fn trap_25_only_json_is_judged_and_nothing_else_passes() {
     let server = Server::start(hive).await;
     let before = guarded(&server, Dialect::Streamable, steps(authorizer(&["keepers"]))).await;
     let weigh = || Request::post(&call(7, "weigh")).plain();
-    assert_eq!(before.send(weigh().instead("Content-Type", "Application/JSON; charset=x")).await.status, 200);
+    for kind in ["Application/JSON; charset=x", "application/json;charset=utf-7", "application/json"] {
+        assert_eq!(before.send(weigh().instead("Content-Type", kind)).await.status, 200);
+        assert_eq!(server.seen()[0].header("content-type"), Some("application/json"), "{kind}");
+    }
     for kind in ["text/plain", "application/jsonx", ""] {
         let mut answer = before.send(weigh().instead("Content-Type", kind)).await;
         assert_eq!(
@@ -157,4 +166,24 @@ async fn an_answer_to_the_servers_own_question_passes() {
     let answer = json!({"jsonrpc": "2.0", "id": "s-1", "result": {"roots": []}});
     assert!(before.send(Request::post(&answer)).await.status < 300);
     assert_eq!(server.seen().len(), 1);
+}
+
+/// A call that is one of `weigh` for all who read it as UTF-8, and one of `burn` for those who read it as UTF-7.
+const TWO_FACED: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"weigh","title":"a+ACIALAAiAG4AYQBtAGUAIgA6ACI-burn"}}"#;
+
+#[tokio::test]
+async fn trap_25_a_server_that_goes_by_charsets_reads_what_was_judged() {
+    let test = "trap_25_a_server_that_goes_by_charsets_reads_what_was_judged";
+    let Some(server) = Node::start(test, "express@5.3.0", include_str!("express.mjs")) else { return };
+    let utf7 = || raw(TWO_FACED).instead("Content-Type", "application/json; charset=utf-7");
+    // That it does go by them is what makes the trick one.
+    assert_eq!(utf7().send(&server.address).await.json().await["result"]["called"], "burn");
+    for steps in [steps(authorizer(&["keepers"])), vec![]] {
+        let target = Target::local(Dialect::Streamable, &format!("http://{}", server.address)).unwrap();
+        let transparent = Transparent::new(target, Limits::default(), Forwarded::default()).unwrap();
+        let proxy = Proxy::transparent(transparent).with_middleware(Middleware::new(Chain::new(steps)));
+        let before = Before::unready(proxy).await;
+        before.await_ready().await;
+        assert_eq!(before.send(utf7()).await.json().await["result"]["called"], "weigh");
+    }
 }

@@ -116,6 +116,14 @@ async fn trap_6_whoever_may_not_watch_is_not_told() {
         setup.send(Request::post(&message).plain().in_session(&session))
     };
     assert_eq!(subscribe(1, "hive://2").await.status, 403);
+    let listen = |uris: Value| {
+        setup.send(modern(9, "subscriptions/listen", json!({"notifications": {"resourceSubscriptions": uris}})))
+    };
+    for uris in [json!(["hive://2"]), json!(["hive://1", "hive://2"]), json!("hive://2")] {
+        let mut refused = listen(uris.clone()).await;
+        let told = json!({"jsonrpc": "2.0", "id": 9, "error": {"code": 403, "message": "Unauthorized"}});
+        assert_eq!((refused.status, refused.json().await), (403, told), "{uris}");
+    }
     // The server hears of the other one only.
     let (mut answer, ()) = tokio::join!(subscribe(2, "hive://1"), async {
         let message = server.expect("resources/subscribe").await;

@@ -4,11 +4,14 @@ use std::path::Path;
 
 use jsonwebtoken::Algorithm;
 use serde_json::{Value, json};
-use skep_proxy::middleware::{Audit, AuditSettings, Authentication, Oidc, Step};
+use skep_proxy::middleware::{
+    Audit, AuditSettings, Authentication, Oidc, PrometheusSettings, Step, Telemetry, TelemetrySettings,
+};
 use tempfile::TempDir;
 
 use super::auth::issuer::{Issuer, Key};
 use super::{Guarded, rules, with_tools};
+use crate::authz::hive;
 use crate::http::{PATIENCE, Request, call, request};
 use crate::transparent::server::reply;
 
@@ -164,4 +167,120 @@ async fn types_can_be_left_out_and_must_exist() {
     assert!(Audit::new(unknown).unwrap_err().to_string().contains("mcp_tea_break"));
     let nowhere = AuditSettings { file: Some("/no/such/folder/log".into()), ..settings(&folder) };
     assert!(Audit::new(nowhere).unwrap_err().to_string().contains("logFile /no/such/folder/log"));
+}
+
+/// Forms in which a call reaches a server all the same.
+fn forms(call: &Value) -> Vec<(&'static str, Request)> {
+    let post = |path: &str, kind: &str| Request::new("POST", path).header("Content-Type", kind).body(call.to_string());
+    vec![
+        ("a batch of one", Request::post(&json!([call]))),
+        ("at the address of a stream", post("/x/sse", "application/json")),
+        ("as text", post("/mcp", "text/plain")),
+        ("without a type", Request::new("POST", "/mcp").body(call.to_string())),
+    ]
+}
+
+#[tokio::test]
+async fn trap_56_no_form_of_a_call_passes_unseen() {
+    let folder = tempfile::tempdir().unwrap();
+    let types = ["mcp_tool_call".to_owned()].into();
+    let audit = AuditSettings { types, has_requests: true, ..settings(&folder) };
+    let telemetry = TelemetrySettings {
+        server: "hive".to_owned(),
+        transport: "streamable-http".to_owned(),
+        prometheus: Some(PrometheusSettings { host: "127.0.0.1".to_owned(), port: 0, is_on_transport: true }),
+        ..TelemetrySettings::default()
+    };
+    let steps = vec![
+        Step::Audit(Audit::new(audit).unwrap()),
+        Step::Authenticate(Authentication::Anonymous),
+        Step::Parse,
+        Step::Telemetry(Telemetry::new(telemetry).unwrap()),
+    ];
+    let guarded = Guarded::new(steps, hive).await;
+    let mut count = 0;
+    for (form, request) in forms(&call(1, "feed")) {
+        let mut answer = guarded.send(request).await;
+        let text = answer.text().await;
+        assert_eq!(answer.status, 200, "{form}: {text}");
+        count += 1;
+        let record = records(&folder, count).await.pop().unwrap();
+        assert_eq!((&record["type"], &record["target"]["name"]), (&json!("mcp_tool_call"), &json!("feed")), "{form}");
+        assert_eq!(record["data"]["request"]["params"]["name"], "feed", "{form}");
+        let page = guarded.send(Request::new("GET", "/metrics")).await.text().await;
+        let counted = page.lines().find(|line| line.starts_with("toolhive_mcp_tool_calls_total{"));
+        let counted = counted.unwrap_or_else(|| panic!("{form}: {page}"));
+        assert!(counted.contains("tool=\"feed\"") && counted.ends_with(&format!("}} {count}")), "{form}: {counted}");
+    }
+}
+
+#[tokio::test]
+async fn each_message_of_a_batch_is_recorded_with_how_it_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let guarded = Guarded::new(chain(settings(&folder)), |seen| {
+        let answer = |message: &Value| match message["id"].as_u64() {
+            Some(2) => json!({"jsonrpc": "2.0", "id": 2, "error": {"code": -3, "message": "no"}}),
+            _ => json!({"jsonrpc": "2.0", "id": message["id"], "result": {}}),
+        };
+        let answers: Vec<Value> = seen.json().as_array().into_iter().flatten().map(answer).collect();
+        reply(200, &[("content-type", "application/json")], json!(answers).to_string())
+    })
+    .await;
+    let batch = json!([request(1, "ping", &json!({})), call(2, "feed"), request(3, "prompts/list", &json!({}))]);
+    guarded.send(Request::post(&batch)).await.text().await;
+    let records = records(&folder, 3).await;
+    let told: Vec<_> = records.iter().map(|record| (record["type"].as_str(), record["outcome"].as_str())).collect();
+    let expected = [
+        (Some("mcp_ping"), Some("success")),
+        (Some("mcp_tool_call"), Some("application_error")),
+        (Some("mcp_prompts_list"), Some("success")),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(records[1]["metadata"]["extra"]["jsonrpc_error_code"], -3);
+}
+
+#[tokio::test]
+async fn no_record_is_lost_when_the_proxy_stops() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut guarded = Guarded::new(chain(settings(&folder)), |seen| match seen.json()["params"]["name"].as_str() {
+        Some(_) => with_tools(seen),
+        None => reply(200, &[("content-type", "text/event-stream")], ": alive\n\n"),
+    })
+    .await;
+    let held = guarded.server.hold();
+    let address = guarded.before.address.clone();
+    let calls: Vec<_> = (0..30)
+        .map(|id| {
+            let request = match id % 3 {
+                0 => Request::new("GET", "/mcp").header("Accept", "text/event-stream"),
+                _ => Request::post(&call(id, "feed")),
+            };
+            let address = address.clone();
+            tokio::spawn(async move { request.send(&address).await.text().await })
+        })
+        .collect();
+    let mut arrived = 0;
+    let waiting = async {
+        while arrived < calls.len() {
+            arrived += guarded.server.seen().len();
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.unwrap();
+    // All of them are under way when it is asked to stop, and they may finish.
+    let stopping = guarded.before.stop();
+    let releasing = async {
+        tokio::task::yield_now().await;
+        drop(held);
+    };
+    tokio::join!(stopping, releasing);
+    // Nothing is written any more: the proxy is gone.
+    let text = std::fs::read_to_string(folder.path().join("audit.log")).unwrap();
+    let types: Vec<Value> =
+        text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["type"].take()).collect();
+    let count = |kind: &str| types.iter().filter(|known| *known == kind).count();
+    assert_eq!((types.len(), count("mcp_tool_call"), count("sse_connection")), (30, 20, 10));
+    for call in calls {
+        call.await.unwrap();
+    }
 }

@@ -2,10 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use skep_proxy::middleware::{ForwardHeaders, Step};
+use jsonwebtoken::Algorithm;
+use serde_json::json;
+use skep_proxy::middleware::{Authentication, Chain, ForwardHeaders, Oidc, Step};
+use skep_proxy::transparent::Dialect;
 
+use super::auth::issuer::{Issuer, Key};
 use super::{Guarded, with_tools};
-use crate::http::{Request, call};
+use crate::http::{Request, call, modern};
+use crate::transparent::server::{Before, Server, with_sessions};
 
 fn forwarded(name: &str, value: &str) -> Step {
     let headers: BTreeMap<String, String> = [(name.to_owned(), value.to_owned())].into();
@@ -44,4 +49,64 @@ async fn a_client_cannot_have_a_header_of_ours_removed() {
     let request = Request::post(&call(1, "feed")).header("Connection", "x-api-key");
     assert_eq!(guarded.send(request).await.status, 200);
     assert_eq!(guarded.server.seen()[0].header("x-api-key"), Some("ours"));
+}
+
+/// What a server gets of a caller who has proved who it is, behind these steps.
+async fn shown(is_remote: bool, behind: impl FnOnce() -> Vec<Step>) -> (String, Option<String>) {
+    let key = Key::new("k", Algorithm::ES256);
+    let issuer = Issuer::start(&[&key]).await;
+    let server = Server::start(with_tools).await;
+    let (before, middleware) = if is_remote {
+        Before::chained_remote(&server).await
+    } else {
+        Before::chained(&server, Dialect::Streamable).await
+    };
+    let oidc = Authentication::Oidc(Box::new(Oidc::new(&issuer.settings()).unwrap()));
+    let mut steps = vec![Step::Authenticate(oidc), Step::Parse];
+    steps.extend(behind());
+    middleware.replace(Chain::new(steps));
+    let own = format!("Bearer {}", key.sign(&issuer.claims()));
+    let request = Request::post(&call(1, "feed")).header("Authorization", &own);
+    assert_eq!(before.send(request).await.status, 200);
+    let seen = server.seen().remove(0);
+    (own, seen.header("authorization").map(str::to_owned))
+}
+
+#[tokio::test]
+async fn a_token_for_us_is_not_shown_to_a_server_of_somebody_else() {
+    let (_, seen) = shown(true, Vec::new).await;
+    assert_eq!(seen, None);
+    let (_, seen) = shown(true, || vec![forwarded("X-Api-Key", "ours")]).await;
+    assert_eq!(seen, None);
+    let (_, seen) = shown(true, || vec![forwarded("Authorization", "Bearer ours")]).await;
+    assert_eq!(seen.as_deref(), Some("Bearer ours"));
+    let (own, seen) = shown(false, Vec::new).await;
+    assert_eq!(seen, Some(own), "it is meant for the server that stands behind us");
+}
+
+#[tokio::test]
+async fn a_token_for_us_is_not_shown_either_where_eras_are_bridged() {
+    let key = Key::new("k", Algorithm::ES256);
+    let issuer = Issuer::start(&[&key]).await;
+    let server = Server::start(with_sessions("a")).await;
+    let (before, middleware) = Before::chained_remote(&server).await;
+    let oidc = Authentication::Oidc(Box::new(Oidc::new(&issuer.settings()).unwrap()));
+    middleware.replace(Chain::new(vec![Step::Authenticate(oidc), Step::Parse]));
+    let own = format!("Bearer {}", key.sign(&issuer.claims()));
+    let call = modern(1, "tools/call", json!({"name": "feed", "arguments": {}})).header("Authorization", &own);
+    assert_eq!(before.send(call).await.status, 200);
+    let seen = server.seen();
+    assert!(seen.len() > 2 && seen.iter().all(|seen| seen.header("authorization").is_none()), "{seen:?}");
+}
+
+#[tokio::test]
+async fn what_nobody_had_to_prove_goes_on_as_it_came() {
+    let server = Server::start(with_tools).await;
+    let (before, middleware) = Before::chained_remote(&server).await;
+    for everybody in [Authentication::Anonymous, Authentication::Local] {
+        middleware.replace(Chain::new(vec![Step::Authenticate(everybody), Step::Parse]));
+        let request = Request::post(&call(1, "feed")).header("Authorization", "Bearer theirs");
+        assert_eq!(before.send(request).await.status, 200);
+        assert_eq!(server.seen()[0].header("authorization"), Some("Bearer theirs"));
+    }
 }

@@ -6,7 +6,7 @@ use skep_proxy::transparent::Dialect;
 
 use super::{Guarded, names, rules};
 use crate::http::{Request, request};
-use crate::transparent::server::reply;
+use crate::transparent::server::{Seen, reply};
 
 const LIST: &str =
     r#"{"jsonrpc":"2.0","id":5,"result":{"tools":[{"name":"secret"},{"name":"feed"}],"nextCursor":"n"}}"#;
@@ -155,4 +155,33 @@ async fn trap_45_two_filters_deliver_a_complete_list() {
         assert_eq!(names(&list), ["feed"]);
         assert_eq!(list["result"]["tools"][0]["description"], "Feeds.");
     }
+}
+
+#[tokio::test]
+async fn what_is_no_list_is_not_shown_to_those_who_asked_for_one() {
+    for result in [
+        json!({}),
+        json!({"Tools": [{"name": "secret"}]}),
+        json!({"tools": [{"name": "feed"}], "TOOLS": [{"name": "secret"}]}),
+        json!({"items": [{"name": "secret"}]}),
+        json!([{"name": "secret"}]),
+        json!("secret"),
+    ] {
+        for (kind, is_event) in [("application/json", false), ("text/event-stream", true)] {
+            let told = json!({"jsonrpc": "2.0", "id": 1, "result": result}).to_string();
+            let told = if is_event { format!("event: message\ndata: {told}\n\n") } else { told };
+            let answer = move |_: &Seen| reply(200, &[("content-type", kind)], told.clone());
+            let guarded = Guarded::new(vec![Step::ToolLists(rules(&["feed"], &[]))], answer).await;
+            let mut refused = guarded.send(Request::post(&request(1, "tools/list", &json!({})))).await;
+            let text = refused.text().await;
+            assert!(text.contains("-32603") && !text.contains("secret"), "{result} as {kind}: {text}");
+        }
+    }
+    // Somebody who has to be asked something first gets no list yet.
+    let asks = json!({"resultType": "input_required", "inputRequests": {}});
+    let told = json!({"jsonrpc": "2.0", "id": 1, "result": asks}).to_string();
+    let answer = move |_: &Seen| reply(200, &[("content-type", "application/json")], told.clone());
+    let guarded = Guarded::new(vec![Step::ToolLists(rules(&["feed"], &[]))], answer).await;
+    let mut answer = guarded.send(Request::post(&request(1, "tools/list", &json!({})))).await;
+    assert_eq!(answer.json().await["result"], asks);
 }

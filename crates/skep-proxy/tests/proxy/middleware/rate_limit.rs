@@ -10,6 +10,8 @@ use skep_proxy::Redis;
 use skep_proxy::middleware::{Audit, Authentication, Bucket, CallLimits, RateLimit, RateLimits, Step};
 
 use super::{Guarded, audit, with_tools};
+use crate::authz::has_burnt;
+use crate::authz::tricks::{WRITTEN, raw};
 use crate::http::{Request, call, request};
 use crate::redis::{look, settings};
 
@@ -97,6 +99,72 @@ async fn trap_56_a_call_too_many_is_recorded_with_who_made_it() {
     assert_eq!((&records[0]["outcome"], &records[1]["outcome"]), (&json!("success"), &json!("failure")));
     assert_eq!(records[1]["subjects"]["user_id"], "anonymous");
     assert_eq!(records[1]["target"]["name"], "feed");
+}
+
+#[tokio::test]
+async fn trap_47_no_way_to_write_a_call_evades_its_limit() {
+    let Some(redis) = RedisServer::start("trap_47_no_way_to_write_a_call_evades_its_limit") else { return };
+    let connected = Redis::connect(&settings(&redis)).await.unwrap();
+    let none_left = CallLimits { shared: Some(bucket(1)), per_user: None };
+    let limits = RateLimits {
+        tools: [("burn".to_owned(), none_left)].into(),
+        ..limits(CallLimits::default(), CallLimits::default())
+    };
+    let limit = RateLimit::new(limits, &connected).unwrap();
+    let steps = vec![Step::Authenticate(Authentication::Anonymous), Step::LimitRates(limit)];
+    let guarded = Guarded::new(steps, with_tools).await;
+    assert_eq!(guarded.send(Request::post(&call(1, "burn"))).await.status, 200);
+    guarded.server.seen();
+    for (trick, text) in WRITTEN {
+        let mut refused = guarded.send(raw(text)).await;
+        let told = refused.text().await;
+        let (seen, is_another_tool) = (guarded.server.seen(), text.contains("weigh\\u0000burn"));
+        assert!(is_another_tool || !has_burnt(&seen), "{trick}: {} {told}", refused.status);
+    }
+}
+
+#[tokio::test]
+async fn the_calls_of_a_batch_take_their_tokens_together_or_not_at_all() {
+    let Some(redis) = RedisServer::start("the_calls_of_a_batch_take_their_tokens_together_or_not_at_all") else {
+        return;
+    };
+    let all = CallLimits { shared: Some(bucket(10)), per_user: None };
+    let feed = CallLimits { shared: Some(bucket(3)), per_user: None };
+    let guarded = guarded(&redis, limits(all, feed)).await;
+    let mut looking = look(&redis);
+    let mut left = |key: &str| {
+        let tokens: f64 = looking.hget(format!("thv:rl:{{apiary:hive}}:{key}"), "tokens").unwrap();
+        format!("{tokens:.1}")
+    };
+    let batch = |feeds: u64| {
+        let calls: Vec<_> = (0..feeds).map(|id| call(id, "feed")).chain([call("w", "weigh_hive")]).collect();
+        guarded.send(Request::post(&json!(calls)))
+    };
+    assert_eq!(batch(2).await.status, 202);
+    assert_eq!((left("shared"), left("shared:tool:feed")), ("7.0".to_owned(), "1.0".to_owned()));
+    let mut refused = batch(2).await;
+    assert_eq!((refused.status, refused.json().await["id"].clone()), (429, json!(0)));
+    assert_eq!((left("shared"), left("shared:tool:feed")), ("7.0".to_owned(), "1.0".to_owned()));
+    assert_eq!(batch(1).await.status, 202);
+    assert_eq!((left("shared"), left("shared:tool:feed")), ("5.0".to_owned(), "0.0".to_owned()));
+}
+
+#[tokio::test]
+async fn a_redis_that_is_silent_is_not_waited_for_again_and_again() {
+    let Some(redis) = RedisServer::start("a_redis_that_is_silent_is_not_waited_for_again_and_again") else { return };
+    let all = CallLimits { shared: Some(bucket(1000)), per_user: None };
+    let guarded = guarded(&redis, limits(all, CallLimits::default())).await;
+    let mut looking = look(&redis);
+    let _: () = redis::cmd("CLIENT").arg("PAUSE").arg(600_000).arg("WRITE").query(&mut looking).unwrap();
+    for _ in 0..100 {
+        assert_eq!(guarded.send(Request::post(&call(1, "feed"))).await.status, 200);
+    }
+    let _: () = redis::cmd("CLIENT").arg("UNPAUSE").query(&mut looking).unwrap();
+    // Questions that it was asked meanwhile are answered now, if nobody waits for them either.
+    let told: String = redis::cmd("INFO").arg("commandstats").query(&mut looking).unwrap();
+    let asked = told.lines().find_map(|line| line.strip_prefix("cmdstat_eval:calls=")?.split(',').next());
+    let asked: u64 = asked.map_or(0, |asked| asked.parse().unwrap());
+    assert!(asked < 50, "{asked} of 100 calls waited: {told}");
 }
 
 #[tokio::test]

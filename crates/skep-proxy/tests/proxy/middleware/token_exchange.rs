@@ -1,13 +1,16 @@
 //! Tokens that are taken for others before a server gets them.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use jsonwebtoken::Algorithm;
 use serde_json::json;
-use skep_proxy::middleware::{Authentication, Chain, Step, TokenExchange, TokenExchangeSettings};
+use skep_proxy::middleware::{Authentication, Chain, Oidc, Step, TokenExchange, TokenExchangeSettings};
 
+use super::auth::issuer::{Issuer, Key};
 use super::{Guarded, with_tools};
-use crate::http::{Request, call};
-use crate::transparent::server::{Reply, Seen, Server, reply};
+use crate::http::{Request, call, modern};
+use crate::transparent::server::{Reply, Seen, Server, reply, with_sessions};
 
 fn settings(endpoint: &Server) -> TokenExchangeSettings {
     TokenExchangeSettings {
@@ -107,6 +110,11 @@ async fn auth_trap_24_an_exchange_that_fails_is_told_in_general_words() {
         endpoint.replace(move |_| reply(status, &[], body.clone()));
         refused(failure).await;
     }
+    for to in ["http://169.254.169.254/token", "//[fd00:ec2::254]/token", "/elsewhere"] {
+        endpoint.replace(move |_| reply(307, &[("location", to)], ""));
+        refused(to).await;
+        assert_eq!(endpoint.seen().len(), 1, "{to}");
+    }
     // A token that no header can hold.
     let split = json!({"access_token": "a\nb", "token_type": "Bearer", "issued_token_type": "x"}).to_string();
     endpoint.replace(move |_| reply(200, &[], split.clone()));
@@ -176,4 +184,40 @@ async fn a_token_that_the_server_does_not_take_is_not_kept() {
         assert_eq!(send_as(&guarded, "ann").await, 200);
         assert_eq!(endpoint.seen().len(), exchanges);
     }
+}
+
+#[tokio::test]
+async fn a_session_that_is_used_again_is_talked_to_as_the_request_says_now() {
+    let key = Key::new("k", Algorithm::ES256);
+    let issuer = Issuer::start(&[&key]).await;
+    let given = AtomicUsize::new(0);
+    let endpoint = Server::start(move |_| {
+        let token = format!("token-{}", given.fetch_add(1, Ordering::SeqCst));
+        let kind = "urn:ietf:params:oauth:token-type:access_token";
+        let given = json!({"access_token": token, "token_type": "Bearer", "issued_token_type": kind});
+        reply(200, &[("content-type", "application/json")], given.to_string())
+    })
+    .await;
+    let settings = TokenExchangeSettings { header: Some("X-Upstream".to_owned()), ..settings(&endpoint) };
+    let oidc = Authentication::Oidc(Box::new(Oidc::new(&issuer.settings()).unwrap()));
+    let exchange = Step::ExchangeToken(TokenExchange::new(settings).unwrap());
+    let mut guarded = Guarded::new(vec![Step::Authenticate(oidc), exchange, Step::Parse], with_sessions("a")).await;
+    let own = format!("Bearer {}", key.sign(&issuer.claims()));
+    let trace = |turn: usize| format!("00-0af7651916cd43dd8448eb211c80319c-b7ad6b716920333{turn}-01");
+    for turn in 0..2 {
+        let call = modern(turn, "tools/call", json!({"name": "feed", "arguments": {}}))
+            .header("Authorization", &own)
+            .header("X-Tenant", &turn.to_string())
+            .header("traceparent", &trace(turn));
+        let mut answer = guarded.send(call).await;
+        assert_eq!(answer.json().await["result"]["session"], "a-0", "one session for both");
+        let seen = guarded.server.seen();
+        let called = seen.iter().find(|seen| seen.json()["method"] == "tools/call").unwrap();
+        assert_eq!(called.header("x-upstream"), Some(&*format!("Bearer token-{turn}")));
+        assert_eq!(called.header("x-tenant"), Some(&*turn.to_string()));
+        assert_eq!(called.header("traceparent"), Some(&*trace(turn)));
+    }
+    guarded.before.stop().await;
+    let ended = guarded.server.seen().into_iter().find(|seen| seen.method == "DELETE").unwrap();
+    assert_eq!(ended.header("x-upstream"), Some("Bearer token-1"), "it ends with what was good last");
 }

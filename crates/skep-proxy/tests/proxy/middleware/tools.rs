@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 use skep_proxy::middleware::Step;
 
 use super::{Guarded, names, rules, with_tools};
+use crate::authz::has_burnt;
+use crate::authz::tricks::{WRITTEN, raw};
 use crate::http::{Request, call, modern, request};
 
 fn steps() -> Vec<Step> {
@@ -92,6 +94,19 @@ async fn no_form_of_a_request_hides_a_call() {
     let batch = json!([call(1, "feed"), call(2, "secret")]);
     assert_eq!(guarded.send(Request::post(&batch)).await.json().await, not_found(2));
     assert!(guarded.server.seen().is_empty());
+}
+
+#[tokio::test]
+async fn trap_42_no_way_to_write_a_call_hides_it() {
+    let rules = rules(&["weigh"], &[]);
+    let steps = vec![Step::ToolLists(rules.clone()), Step::ToolCalls(rules), Step::Parse];
+    let guarded = Guarded::new(steps, with_tools).await;
+    for (trick, text) in WRITTEN {
+        let mut refused = guarded.send(raw(text)).await;
+        let told = refused.text().await;
+        assert!(!has_burnt(&guarded.server.seen()), "{trick}: {} {told}", refused.status);
+        assert!(refused.status >= 400 || told.contains("-32602"), "{trick}: {} {told}", refused.status);
+    }
 }
 
 #[tokio::test]

@@ -150,7 +150,7 @@ impl Before {
     }
 
     pub(crate) async fn remote(dialect: Dialect, address: &str) -> Self {
-        Self::new(Target::remote(dialect, address).unwrap(), Forwarded::default()).await
+        Self::new(Target::remote(dialect, address).unwrap().allowing_private(), Forwarded::default()).await
     }
 
     pub(crate) async fn new(target: Target, forwarded: Forwarded) -> Self {
@@ -165,7 +165,17 @@ impl Before {
 
     /// A proxy that has found its server, and the chain before it, which is still empty.
     pub(crate) async fn chained(server: &Server, dialect: Dialect) -> (Self, Middleware) {
-        let target = Target::local(dialect, &format!("http://{}", server.address)).unwrap();
+        Self::chained_to(server, Target::local(dialect, &format!("http://{}", server.address)).unwrap()).await
+    }
+
+    /// The same, for a server that somebody else runs.
+    pub(crate) async fn chained_remote(server: &Server) -> (Self, Middleware) {
+        let address = format!("http://{}/mcp", server.address);
+        let target = Target::remote(Dialect::Streamable, &address).unwrap().allowing_private();
+        Self::chained_to(server, target).await
+    }
+
+    async fn chained_to(server: &Server, target: Target) -> (Self, Middleware) {
         let transparent = Transparent::new(target, Limits::default(), Forwarded::default()).unwrap();
         let middleware = Middleware::default();
         let before = Self::unready(Proxy::transparent(transparent).with_middleware(middleware.clone())).await;

@@ -43,7 +43,7 @@ async fn check(failure: &str, address: &str, power: Power, policy: FailurePolicy
 async fn a_callback_that_fails_is_followed_by_its_policy() {
     let answers: [Failure; 8] = [
         ("garbage", || reply(200, &[], "<html>hunter2")),
-        ("no verdict", || reply(200, &[], r#"{"message":"hunter2"}"#)),
+        ("no verdict", || reply(200, &[], r#"{"allowed":"yes","message":"hunter2"}"#)),
         ("nothing", || reply(200, &[], "")),
         ("a failure", || reply(500, &[], r#"{"allowed":true,"message":"hunter2"}"#)),
         ("not found", || reply(404, &[], "hunter2")),
@@ -92,11 +92,14 @@ async fn a_callback_at_the_place_of_a_cloud_is_not_asked() {
 #[tokio::test]
 async fn trap_53_a_no_is_a_no_under_every_policy() {
     let no = Server::start(|_| reply(200, &[], r#"{"allowed":false,"message":"hunter2","reason":"hunter2"}"#)).await;
+    // Whoever does not say yes says no.
+    let nothing = Server::start(|_| reply(200, &[], r#"{"message":"hunter2"}"#)).await;
     // However much it has to say about it.
     let cannot = Server::start(|_| reply(422, &[], "hunter2".repeat(1 << 20))).await;
     for policy in POLICIES {
         for (index, power) in POWERS.into_iter().enumerate() {
             check("no", &no.address, power, policy, Some(DENIED[index])).await;
+            check("no yes", &nothing.address, power, policy, Some(DENIED[index])).await;
             check("422", &cannot.address, power, policy, Some(UNPROCESSABLE[index])).await;
         }
     }

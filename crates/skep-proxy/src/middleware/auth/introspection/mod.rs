@@ -2,6 +2,7 @@
 //!
 //! What an endpoint says when it refuses is not told to callers.
 
+mod known;
 mod pace;
 #[cfg(test)]
 mod tests;
@@ -12,6 +13,7 @@ use http::{HeaderValue, Request, StatusCode, Uri};
 use serde_json::{Map, Value, json};
 use url::Url;
 
+use self::known::Known;
 use self::pace::Pace;
 use super::issuer::Endpoint;
 use super::token::{Expected, TokenError};
@@ -37,8 +39,9 @@ pub(super) struct Introspection {
     dialect: Dialect,
     /// Name and password of ours at the endpoint, if we have them.
     credentials: Option<HeaderValue>,
-    /// How fast GitHub is asked, which counts the questions of all of our callers as ours.
+    /// How fast it is asked: anybody can come with any word, and GitHub counts the questions of all of our callers as ours.
     pace: Pace,
+    known: Known,
 }
 
 impl std::fmt::Debug for Introspection {
@@ -49,14 +52,25 @@ impl std::fmt::Debug for Introspection {
 
 impl Introspection {
     /// Nothing when the address is none.
-    pub(super) fn new(endpoint: Endpoint, address: &str, client: &str, secret: &str) -> Option<Self> {
+    pub(super) fn new(mut endpoint: Endpoint, address: &str, client: &str, secret: &str) -> Option<Self> {
         let dialect = match Url::parse(address) {
             _ if address == GOOGLE => Dialect::Google,
             Ok(url) if is_github(&url) => Dialect::GitHub,
             _ => Dialect::Standard,
         };
+        if dialect != Dialect::Standard {
+            // It is a token for the issuer, and these two are somebody else.
+            endpoint.token_file = None;
+        }
         let credentials = basic(client, secret);
-        Some(Self { endpoint, address: address.parse().ok()?, dialect, credentials, pace: Pace::default() })
+        Some(Self {
+            endpoint,
+            address: address.parse().ok()?,
+            dialect,
+            credentials,
+            pace: Pace::default(),
+            known: Known::default(),
+        })
     }
 
     /// What the issuer says about a token, if that is what it has to say.
@@ -66,6 +80,21 @@ impl Introspection {
         expected: &Expected,
         now: f64,
     ) -> Result<Map<String, Value>, TokenError> {
+        if self.dialect == Dialect::GitHub || !self.known.has(token) {
+            let too_many = TokenError::Unknown("failed to introspect opaque token: too many requests");
+            self.pace.turn().await.ok_or(too_many)?;
+        }
+        let claims = self.checked(token, expected, now).await;
+        match &claims {
+            Ok(_) => self.known.note(token, true),
+            // An endpoint that cannot be asked says nothing about the token.
+            Err(TokenError::Unknown(_)) => {}
+            Err(_) => self.known.note(token, false),
+        }
+        claims
+    }
+
+    async fn checked(&self, token: &str, expected: &Expected, now: f64) -> Result<Map<String, Value>, TokenError> {
         let claims = match self.dialect {
             Dialect::Google => self.ask_google(token, now).await?,
             Dialect::GitHub => self.ask_github(token).await?,
@@ -119,7 +148,6 @@ impl Introspection {
     }
 
     async fn ask_github(&self, token: &str) -> Result<Map<String, Value>, TokenError> {
-        self.pace.turn().await.ok_or(TokenError::Unknown("failed to introspect opaque token: too many requests"))?;
         let post = Request::post(&self.address)
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "application/vnd.github+json");

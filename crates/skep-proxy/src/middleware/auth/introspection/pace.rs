@@ -5,16 +5,32 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+/// What endpoints are asked, unless something else is said.
 const PER_SECOND: f64 = 100.0;
 const AT_ONCE: f64 = 200.0;
 /// Whoever would have to wait longer is refused.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// What is left, and when that was. Less than nothing is left when some wait.
-#[derive(Debug, Default)]
-pub(super) struct Pace(Mutex<Option<(f64, Instant)>>);
+/// How fast.
+#[derive(Debug)]
+pub(super) struct Pace {
+    per_second: f64,
+    at_once: f64,
+    /// What is left, and when that was. Less than nothing is left when some wait.
+    left: Mutex<Option<(f64, Instant)>>,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self::new(PER_SECOND, AT_ONCE)
+    }
+}
 
 impl Pace {
+    pub(super) fn new(per_second: f64, at_once: f64) -> Self {
+        Self { per_second, at_once, left: Mutex::default() }
+    }
+
     /// Waits for a turn. Nothing when there are too many who wait already.
     pub(super) async fn turn(&self) -> Option<()> {
         let wait = self.reserve(Instant::now())?;
@@ -25,10 +41,10 @@ impl Pace {
     }
 
     fn reserve(&self, now: Instant) -> Option<Duration> {
-        let mut left = self.0.lock();
-        let (before, at) = left.unwrap_or((AT_ONCE, now));
-        let after = (before + (now - at).as_secs_f64() * PER_SECOND).min(AT_ONCE) - 1.0;
-        let wait = Duration::try_from_secs_f64(-after / PER_SECOND).unwrap_or_default();
+        let mut left = self.left.lock();
+        let (before, at) = left.unwrap_or((self.at_once, now));
+        let after = (before + (now - at).as_secs_f64() * self.per_second).min(self.at_once) - 1.0;
+        let wait = Duration::try_from_secs_f64(-after / self.per_second).unwrap_or_default();
         if wait > LONGEST {
             return None;
         }

@@ -56,11 +56,26 @@ fn is_whole(text: &str) -> bool {
 
 /// What is said about a token, and what the server was asked.
 async fn told(url: &str, audience: &str, status: u16, said: &str) -> (Result<Value, TokenError>, String) {
+    told_by("hunter2", url, audience, status, said).await
+}
+
+/// The same, for somebody with this secret at the endpoint.
+async fn told_by(
+    secret: &str,
+    url: &str,
+    audience: &str,
+    status: u16,
+    said: &str,
+) -> (Result<Value, TokenError>, String) {
     let (place, asked) = server(status, said.to_owned()).await;
     let tls = TlsFiles { is_unverified: true, ..TlsFiles::default() };
     let fetcher = Fetcher::finding(FetchPolicy { allows_private: true, tls, ..FetchPolicy::default() }, vec![place]);
-    let endpoint = Endpoint { fetcher, token_file: None };
-    let introspection = Introspection::new(endpoint, url, "app", "hunter2").unwrap();
+    // A token of ours for the issuer, which nobody else is to see.
+    let folder = tempfile::tempdir().unwrap();
+    let token_file = folder.path().join("token");
+    std::fs::write(&token_file, "pod").unwrap();
+    let endpoint = Endpoint { fetcher, token_file: Some(token_file) };
+    let introspection = Introspection::new(endpoint, url, "app", secret).unwrap();
     let expected = Expected { issuer: String::new(), audience: audience.to_owned() };
     let claims = introspection.claims("opaque/+", &expected, NOW).await;
     let asked = asked.lock().join("\n");
@@ -73,7 +88,6 @@ async fn google_is_asked_in_its_own_way() {
         "azp": "z", "expires_in": "500", "access_type": "online", "iss": "https://evil.example"});
     let (claims, asked) = told(GOOGLE, "hive", 200, &said.to_string()).await;
     assert!(asked.starts_with("GET /tokeninfo?access_token=opaque%2F%2B HTTP/1.1\r\n"), "{asked}");
-    assert!(!asked.contains("uthorization"), "{asked}");
     let expected = json!({"sub": "7", "aud": "hive", "exp": 1500, "email": "a@b", "email_verified": "true", "scope": "s",
         "azp": "z", "expires_in": "500", "iss": "https://accounts.google.com", "active": true});
     assert_eq!(claims.unwrap(), expected);
@@ -123,6 +137,36 @@ async fn what_github_does_not_know_is_not_active_and_its_limits_are_failures() {
     ] {
         assert_eq!(told(GITHUB, "", status, said).await.0.unwrap_err(), expected, "{status}");
     }
+}
+
+#[tokio::test]
+async fn our_token_for_the_issuer_is_for_nobody_else() {
+    let good = json!({"active": true, "sub": "7", "exp": 1500}).to_string();
+    for (url, is_shown) in [(GOOGLE, false), (GITHUB, false), ("https://issuer.example/introspect", true)] {
+        let (_, asked) = told_by("", url, "", 200, &good).await;
+        assert_eq!(asked.to_lowercase().contains("authorization: bearer pod"), is_shown, "{url}: {asked}");
+        assert_eq!(asked.to_lowercase().contains("authorization"), is_shown, "{url}: {asked}");
+    }
+}
+
+#[tokio::test]
+async fn words_that_nobody_knows_are_asked_about_at_a_pace() {
+    let (place, asked) = server(200, json!({"active": true, "sub": "7", "exp": 1500}).to_string()).await;
+    let tls = TlsFiles { is_unverified: true, ..TlsFiles::default() };
+    let fetcher = Fetcher::finding(FetchPolicy { allows_private: true, tls, ..FetchPolicy::default() }, vec![place]);
+    let endpoint = Endpoint { fetcher, token_file: None };
+    let mut introspection = Introspection::new(endpoint, "https://issuer.example/introspect", "", "").unwrap();
+    // Three at once, and the next one a century later.
+    introspection.pace = Pace::new(1e-10, 3.0);
+    let ask = async |word: &str| introspection.claims(word, &Expected::default(), NOW).await.is_ok();
+    assert!(ask("good").await);
+    for number in 0..1000 {
+        assert_eq!(ask(&number.to_string()).await, number < 2, "{number}");
+    }
+    assert_eq!(asked.lock().len(), 3);
+    // What was good does not have to wait for words.
+    assert!(ask("good").await);
+    assert_eq!(asked.lock().len(), 4);
 }
 
 #[test]

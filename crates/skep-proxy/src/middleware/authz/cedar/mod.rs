@@ -181,8 +181,12 @@ impl Cedar {
     pub(super) fn allows(&self, principal: &Principal, question: &Question<'_>, hints: Hints) -> Result<bool, Denied> {
         let mut arguments = Attributes::new();
         for (name, json) in &question.arguments {
-            let value = values::argument(name, json).ok_or_else(|| Denied::Argument(name.clone()))?;
-            arguments.extend([value]);
+            let untold = || Denied::Argument(name.clone());
+            let (told, value) = values::argument(name, json).ok_or_else(untold)?;
+            // That something is there is not for another argument to say.
+            if arguments.insert(told, value).is_some() {
+                return Err(untold());
+            }
         }
         let resource = uid(&self.types.features[question.feature as usize], &question.id);
         let attributes = resource_attributes(question, hints, &arguments);

@@ -114,10 +114,23 @@ fn whoever_has_no_name_may_nothing() {
 #[test]
 fn what_cannot_be_told_about_a_call_denies_it() {
     let all = "permit(principal, action, resource);";
-    for json in ["1e99", r#""\ud800""#] {
-        let answer = decide(settings(&[all]), &json!({"sub": "u"}), &[("x", json)]);
-        assert_eq!(answer, Err(Denied::Argument("x".to_owned())));
+    let answer = decide(settings(&[all]), &json!({"sub": "u"}), &[("x", r#""\ud800""#)]);
+    assert_eq!(answer, Err(Denied::Argument("x".to_owned())));
+    // Whether something is there cannot be said by another argument, whichever comes first.
+    for arguments in [[("x", "[1]"), ("x_present", "false")], [("x_present", "false"), ("x", "[1]")]] {
+        let answer = decide(settings(&[all]), &json!({"sub": "u"}), &arguments);
+        assert_eq!(answer, Err(Denied::Argument(arguments[1].0.to_owned())));
     }
+}
+
+#[test]
+fn a_number_that_is_too_large_for_policies_is_only_there() {
+    let caller = json!({"sub": "u"});
+    let large = [("id", "1763238000000000")];
+    assert_eq!(decide(settings(&["permit(principal, action, resource);"]), &caller, &large), Ok(true));
+    assert!(permits("context.arg_id_present && !(context has arg_id)", &caller, &large));
+    let compares = r#"permit(principal, action, resource) when { context.arg_id.lessThan(decimal("10.0")) };"#;
+    assert!(matches!(decide(settings(&[compares]), &caller, &large), Err(Denied::Evaluation(_))));
 }
 
 #[test]

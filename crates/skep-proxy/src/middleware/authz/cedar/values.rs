@@ -35,15 +35,19 @@ fn at_depth(value: &Value, depth: usize) -> Option<RestrictedExpression> {
     }
 }
 
-/// The name and the value under which policies see an argument: itself when it is plain, else that it is there.
+/// The name and the value under which policies see an argument: itself when it is plain, else that it is there. A number
+/// beyond what a decimal can be is only there, too. Nothing for a text that is none.
 pub(super) fn argument(name: &str, json: &str) -> Option<(String, RestrictedExpression)> {
     let plain = match json.bytes().next()? {
         b'"' => Some(RestrictedExpression::new_string(json::decode(json)?.into_owned())),
         b't' | b'f' => Some(RestrictedExpression::new_bool(json == "true")),
         b'-' | b'0'..=b'9' => decimal(json),
-        _ => return Some((format!("arg_{name}_present"), RestrictedExpression::new_bool(true))),
+        _ => None,
     };
-    plain.map(|value| (format!("arg_{name}"), value))
+    Some(match plain {
+        Some(value) => (format!("arg_{name}"), value),
+        None => (format!("arg_{name}_present"), RestrictedExpression::new_bool(true)),
+    })
 }
 
 /// A number as a decimal, rounded half away from zero; nothing when it is beyond what a decimal can be.
@@ -133,6 +137,8 @@ mod tests {
         assert_eq!(named("-1.5e3").as_deref(), Some("arg_x"));
         assert_eq!(named("null").as_deref(), Some("arg_x_present"));
         assert_eq!(named("[1]").as_deref(), Some("arg_x_present"));
-        assert_eq!(named("1e99"), None);
+        assert_eq!(named("1763238000000000").as_deref(), Some("arg_x_present"));
+        assert_eq!(named("1e99").as_deref(), Some("arg_x_present"));
+        assert_eq!(named(r#""\ud800""#), None);
     }
 }

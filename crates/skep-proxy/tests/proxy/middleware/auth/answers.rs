@@ -10,7 +10,7 @@ use super::issuer::{AUDIENCE, Issuer, Key};
 use super::{call_with, guarded};
 use crate::http::{Request, call, modern};
 use crate::middleware::{Guarded, with_tools};
-use crate::transparent::server::with_sessions;
+use crate::transparent::server::{Server, reply, with_sessions};
 
 fn settings() -> OidcSettings {
     OidcSettings { issuer: "https://issuer.example".to_owned(), ..OidcSettings::default() }
@@ -140,5 +140,72 @@ async fn users_share_no_session_at_the_server_whatever_it_is_told_about_them() {
         }
         assert_eq!(sessions[0], sessions[2]);
         assert_ne!(sessions[0], sessions[1]);
+    }
+}
+
+/// Ways to write where this machine is, and where clouds answer machines about themselves.
+const INSIDE: [&str; 12] = [
+    "127.0.0.1",
+    "localhost",
+    "127.1",
+    "2130706433",
+    "0x7f000001",
+    "017700000001",
+    "[::1]",
+    "[::ffff:127.0.0.1]",
+    "[64:ff9b::7f00:1]",
+    "[2002:7f00:1::]",
+    "169.254.169.254",
+    "[fd00:ec2::254]",
+];
+
+fn refused_by(settings: &OidcSettings, told: &str) -> String {
+    let place = "https://hive.example/.well-known/oauth-protected-resource/mcp";
+    let realm = &settings.issuer;
+    format!(
+        "Bearer realm=\"{realm}\", resource_metadata=\"{place}\", error=\"invalid_token\", error_description=\"{told}\""
+    )
+}
+
+#[tokio::test]
+async fn auth_trap_15_no_way_to_write_an_address_makes_us_ask_inside() {
+    let key = Key::new("k", Algorithm::ES256);
+    let issuer = Issuer::start(&[&key]).await;
+    let token = key.sign(&issuer.claims());
+    let port = issuer.server.address.rsplit(':').next().unwrap();
+    for host in INSIDE {
+        let closed = OidcSettings {
+            allows_private: false,
+            key_set_url: format!("http://{host}:{port}/keys"),
+            introspection_url: format!("http://{host}:{port}/introspect"),
+            ..issuer.settings()
+        };
+        let guarded = guarded(&closed).await;
+        for (shown, told) in [(&*token, "failed to fetch JWKS"), ("opaque", "failed to introspect opaque token")] {
+            let mut refused = call_with(&guarded, shown).await;
+            assert_eq!(refused.status, 401, "{host}");
+            assert_eq!(refused.header("www-authenticate"), Some(&*refused_by(&closed, told)), "{host}");
+            let body = json!({"error": "invalid_token", "error_description": format!("Invalid token: {told}")});
+            assert_eq!(refused.json().await, body, "{host}");
+        }
+        assert!(guarded.server.seen().is_empty(), "{host}");
+    }
+    assert_eq!(issuer.asked(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn auth_trap_15_no_redirect_makes_us_ask_where_clouds_answer() {
+    let key = Key::new("k", Algorithm::ES256);
+    let issuer = Issuer::start(&[&key]).await;
+    let token = key.sign(&issuer.claims());
+    for to in ["http://169.254.169.254/keys", "//[fd00:ec2::254]/keys", "http://2852039166/keys"] {
+        let elsewhere = Server::start(move |_| reply(302, &[("location", to)], "")).await;
+        let settings = OidcSettings { key_set_url: format!("http://{}/keys", elsewhere.address), ..issuer.settings() };
+        let guarded = guarded(&settings).await;
+        let refused = call_with(&guarded, &token).await;
+        let told = refused_by(&settings, "failed to fetch JWKS");
+        assert_eq!((refused.status, refused.header("www-authenticate")), (401, Some(&*told)), "{to}");
+        assert_eq!(elsewhere.seen().len(), 1, "{to}");
+        assert!(guarded.server.seen().is_empty(), "{to}");
     }
 }

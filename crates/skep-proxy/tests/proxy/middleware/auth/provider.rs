@@ -1,51 +1,22 @@
 //! A provider that somebody else wrote: `oidc-provider` from npm.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
-
 use serde_json::Value;
-use skep_conformance::skip::skip;
 use skep_proxy::middleware::OidcSettings;
 
 use super::issuer::AUDIENCE;
 use super::{call_with, guarded};
 use crate::http::Request;
-use crate::once;
+use crate::node::Node;
 
-/// Exactly what is installed. The provider needs a newer Node than most machines have.
-const PACKAGES: [&str; 2] = ["oidc-provider@9.13.3", "node@22.23.3"];
+/// Exactly what is installed.
+const PACKAGE: &str = "oidc-provider@9.13.3";
 
 /// The provider, in a process of its own.
-struct Provider {
-    child: Child,
-    address: String,
-}
-
-impl Drop for Provider {
-    fn drop(&mut self) {
-        // One that has ended already is what we want.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+struct Provider(Node);
 
 impl Provider {
-    /// The provider, or nothing when this machine cannot have it; then the test is recorded as skipped.
     fn start(test: &str) -> Option<Self> {
-        let installed = once::install("npm", &PACKAGES.join("+"), |folder| {
-            let mut npm = Command::new("npm");
-            npm.args(["install", "--no-audit", "--no-fund", "--fetch-retries=1", "--prefix"])
-                .arg(folder)
-                .args(PACKAGES);
-            npm
-        });
-        let folder = installed.map_err(|reason| skip(test, &reason)).ok()?;
-        let mut node = Command::new(folder.join("node_modules/.bin/node"));
-        node.args(["--input-type=module", "--eval", include_str!("provider.mjs")]).current_dir(folder);
-        let mut child = node.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        Some(Self { child, address: format!("127.0.0.1:{}", line.trim()) })
+        Node::start(test, PACKAGE, include_str!("provider.mjs")).map(Self)
     }
 
     /// A token that it issues for a resource.
@@ -55,7 +26,7 @@ impl Provider {
             .header("Content-Type", "application/x-www-form-urlencoded")
             .header("Authorization", "Basic YmVlOmhvbmV5")
             .body(form)
-            .send(&self.address)
+            .send(&self.0.address)
             .await;
         let issued: Value = answer.json().await;
         issued["access_token"].as_str().unwrap_or_else(|| panic!("{issued}")).to_owned()
@@ -63,9 +34,9 @@ impl Provider {
 
     fn settings(&self) -> OidcSettings {
         OidcSettings {
-            issuer: format!("http://{}", self.address),
+            issuer: format!("http://{}", self.0.address),
             audience: AUDIENCE.to_owned(),
-            introspection_url: format!("http://{}/token/introspection", self.address),
+            introspection_url: format!("http://{}/token/introspection", self.0.address),
             client_id: "bee".to_owned(),
             client_secret: "honey".to_owned(),
             allows_private: true,
