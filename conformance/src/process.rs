@@ -59,19 +59,10 @@ impl Process {
 
     /// What the program holds in memory, in bytes; none before it runs and after its end.
     pub fn resident_bytes(&self) -> Option<u64> {
-        self.memory("VmRSS:")
-    }
-
-    /// What of it is not read from files, such as the program itself.
-    pub fn own_bytes(&self) -> Option<u64> {
-        self.memory("RssAnon:")
-    }
-
-    fn memory(&self, of: &str) -> Option<u64> {
         let pid = std::fs::read_to_string(&self.pid).ok()?;
         let status = std::fs::read_to_string(Path::new("/proc").join(pid.trim()).join("status")).ok()?;
         let kibibytes: u64 =
-            status.lines().find_map(|line| line.strip_prefix(of)?.trim().strip_suffix(" kB")?.parse().ok())?;
+            status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.parse().ok())?;
         Some(kibibytes * 1024)
     }
 

@@ -11,6 +11,8 @@ mod http;
 mod middleware;
 #[path = "../../../skep/tests/once/mod.rs"]
 mod once;
+#[path = "../../../skep/tests/provider/mod.rs"]
+mod provider;
 #[path = "../../../skep/tests/telemetry/mod.rs"]
 mod readers;
 mod redis;

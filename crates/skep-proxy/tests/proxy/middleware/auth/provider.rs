@@ -1,19 +1,15 @@
-//! A provider that somebody else wrote: `oidc-provider` from npm.
+//! Tokens of a provider that somebody else wrote.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
-use skep_conformance::skip::skip;
 use skep_proxy::middleware::OidcSettings;
 
 use super::issuer::AUDIENCE;
 use super::{call_with, guarded};
 use crate::http::Request;
-use crate::once;
-
-/// Exactly what is installed. The provider needs a newer Node than most machines have.
-const PACKAGES: [&str; 2] = ["oidc-provider@9.13.3", "node@22.23.3"];
+use crate::provider::{self, CLIENT_SECRET, NODE, SCRIPT};
 
 /// The provider, in a process of its own.
 struct Provider {
@@ -32,16 +28,9 @@ impl Drop for Provider {
 impl Provider {
     /// The provider, or nothing when this machine cannot have it; then the test is recorded as skipped.
     fn start(test: &str) -> Option<Self> {
-        let installed = once::install("npm", &PACKAGES.join("+"), |folder| {
-            let mut npm = Command::new("npm");
-            npm.args(["install", "--no-audit", "--no-fund", "--fetch-retries=1", "--prefix"])
-                .arg(folder)
-                .args(PACKAGES);
-            npm
-        });
-        let folder = installed.map_err(|reason| skip(test, &reason)).ok()?;
-        let mut node = Command::new(folder.join("node_modules/.bin/node"));
-        node.args(["--input-type=module", "--eval", include_str!("provider.mjs")]).current_dir(folder);
+        let folder = provider::install(test)?;
+        let mut node = Command::new(folder.join(NODE));
+        node.args(["--input-type=module", "--eval", SCRIPT]).current_dir(folder);
         let mut child = node.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -50,11 +39,10 @@ impl Provider {
 
     /// A token that it issues for a resource.
     async fn token(&self, resource: &str) -> String {
-        let form = format!("grant_type=client_credentials&resource=https%3A%2F%2Fhive.example%2F{resource}");
         let mut answer = Request::new("POST", "/token")
             .header("Content-Type", "application/x-www-form-urlencoded")
             .header("Authorization", "Basic YmVlOmhvbmV5")
-            .body(form)
+            .body(provider::form(resource))
             .send(&self.address)
             .await;
         let issued: Value = answer.json().await;
@@ -67,7 +55,7 @@ impl Provider {
             audience: AUDIENCE.to_owned(),
             introspection_url: format!("http://{}/token/introspection", self.address),
             client_id: "bee".to_owned(),
-            client_secret: "honey".to_owned(),
+            client_secret: CLIENT_SECRET.to_owned(),
             allows_private: true,
             allows_http: true,
             ..OidcSettings::default()
