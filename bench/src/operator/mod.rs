@@ -20,10 +20,7 @@ const CHILDREN: Measure = Measure::time("first create to last child").must_be(Ta
 const WRITES: Measure = Measure::count("writes per MCPServer");
 const REQUESTS: Measure = Measure::count("requests per MCPServer, watches aside");
 const MEMORY: Measure = Measure::memory("memory of the operator");
-/// Mostly the code that reading everything at once takes, besides what the first operator took.
 const MEMORY_RESTARTED: Measure = Measure::memory("memory after a restart");
-/// Without the pages of the program file, which is what objects cost.
-const MEMORY_OWN: Measure = Measure::memory("of it not of the program file");
 const WRITES_AT_REST: Measure = Measure::count("writes per minute at rest").must_be(Target::Below(1.0));
 const LISTS_AT_REST: Measure = Measure::count("lists per minute at rest").must_be(Target::Below(1.0));
 
@@ -40,8 +37,7 @@ pub(crate) async fn run(skep: &Path, numbers: &[usize], rest: Duration) -> anyho
                 WRITES,
                 REQUESTS,
                 limited(MEMORY, servers),
-                MEMORY_RESTARTED,
-                MEMORY_OWN,
+                limited(MEMORY_RESTARTED, servers),
                 WRITES_AT_REST,
                 LISTS_AT_REST,
             ],

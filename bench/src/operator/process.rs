@@ -58,8 +58,4 @@ impl Operator {
     pub(super) fn resident_bytes(&self) -> anyhow::Result<u64> {
         self.process.resident_bytes().context("the operator is gone")
     }
-
-    pub(super) fn own_bytes(&self) -> anyhow::Result<u64> {
-        self.process.own_bytes().context("the operator is gone")
-    }
 }

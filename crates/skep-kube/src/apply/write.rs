@@ -141,39 +141,23 @@ pub fn apply(
     Ok(new)
 }
 
-/// An object as it is compared: a revision says when it was written, not what it is.
-fn without_revision(object: &Value) -> Value {
-    let mut object = without_managed_fields(object);
-    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.remove("resourceVersion");
-    }
-    object
-}
-
 /// Takes back new times of managed fields when nothing else has changed, so that a write without effect stays one.
-/// Entries are in the order of their times; where a new time has moved one, the real server sees a change, too.
-/// To be called last, when `new` is as it would be stored, that is without a revision.
+/// To be called last, when `new` is as it would be stored.
 pub fn keep_times(live: &Value, new: &mut Value) {
     if check_nesting(live).and(check_nesting(new)).is_err() {
         return;
     }
-    let (Some(before), Some(after)) = (managed_fields(live), managed_fields(new)) else { return };
-    let is_same = |(before, after)| same_value(&without_time(before), &without_time(after));
-    let only_times = before != after && before.len() == after.len() && before.iter().zip(after).all(is_same);
-    if only_times && same_value(&without_revision(live), &without_revision(new)) {
-        let entries = before.clone();
-        set_managed_fields(new, entries);
+    let (Ok(before), Ok(mut after)) = (entry::read(live), entry::read(new)) else { return };
+    if !same_value(&without_managed_fields(live), &without_managed_fields(new)) {
+        return;
     }
-}
-
-fn managed_fields(object: &Value) -> Option<&Vec<Value>> {
-    object["metadata"]["managedFields"].as_array()
-}
-
-fn without_time(entry: &Value) -> Value {
-    let mut entry = entry.clone();
-    if let Some(members) = entry.as_object_mut() {
-        members.remove("time");
+    for (owner, holding) in &mut after {
+        match before.get(owner) {
+            Some(known) => holding.time = known.time,
+            None => return,
+        }
     }
-    entry
+    if before == after {
+        set_managed_fields(new, entry::write(&before));
+    }
 }
