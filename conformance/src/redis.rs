@@ -37,10 +37,7 @@ impl RedisServer {
     /// When a CI run has no Redis, which would hide the test.
     #[expect(clippy::panic, reason = "it runs in tests only, and failing the test is its purpose")]
     pub fn start(test: &str) -> Option<Self> {
-        if !is_installed() {
-            let reason = "no redis-server (apt-get install redis-server)";
-            assert!(!in_ci(), "CI needs it: {reason}");
-            skip(test, reason);
+        if !is_installed(test) {
             return None;
         }
         match Self::try_start(true) {
@@ -96,7 +93,18 @@ impl RedisServer {
     }
 }
 
-fn is_installed() -> bool {
+/// Whether this machine has Redis. Where there is none, the test is recorded as skipped.
+///
+/// # Panics
+///
+/// When a CI run has no Redis, which would hide the test.
+pub fn is_installed(test: &str) -> bool {
     let version = Command::new(PROGRAM).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    version.is_ok_and(|status| status.success())
+    let is_here = version.is_ok_and(|status| status.success());
+    if !is_here {
+        let reason = "no redis-server (apt-get install redis-server)";
+        assert!(!in_ci(), "CI needs it: {reason}");
+        skip(test, reason);
+    }
+    is_here
 }

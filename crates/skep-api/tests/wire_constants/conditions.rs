@@ -122,6 +122,8 @@ fn reasons_about_references() {
         AUTH_CONFIG_NOT_FOUND = "AuthConfigNotFound",
         AUTH_CONFIG_VALID = "AuthConfigValid",
         EXTERNAL_AUTH_CONFIG_FETCH_ERROR = "ExternalAuthConfigFetchError",
+        // Skep's own: the reference says nothing.
+        EXTERNAL_AUTH_CONFIG_HAS_NO_EFFECT = "ExternalAuthConfigHasNoEffect",
         EXTERNAL_AUTH_CONFIG_NOT_FOUND = "ExternalAuthConfigNotFound",
         EXTERNAL_AUTH_CONFIG_VALID = "ExternalAuthConfigValid",
         INVALID_EXTERNAL_AUTH_CONFIG = "InvalidExternalAuthConfig",

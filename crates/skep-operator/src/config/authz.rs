@@ -8,6 +8,7 @@ use skep_api::kinds::MCPAuthzConfig;
 use skep_api::kinds::mcp_authz_config::MCPAuthzConfigSpec;
 use skep_api::names::finalizers;
 
+use super::address::{self, Plain};
 use super::{Complaint, ConfigKind};
 
 impl ConfigKind for MCPAuthzConfig {
@@ -23,7 +24,7 @@ impl ConfigKind for MCPAuthzConfig {
             }
             AuthzType::Http => {
                 let options = document.http().map_err(|misfit| format!("config.{misfit}"))?;
-                check_http(&options.unwrap_or_default())?;
+                check_http(&options.unwrap_or_default()).map_err(|problem| format!("config.{problem}"))?;
             }
             AuthzType::Other(_) => {}
         }
@@ -73,17 +74,18 @@ pub(crate) fn first_unreadable(policies: &[String]) -> Option<(usize, String)> {
     errors.enumerate().find_map(|(index, error)| Some((index, error?.to_string())))
 }
 
-fn check_http(options: &HttpPdpOptions) -> Result<(), String> {
-    let Some(endpoint) = &options.http else {
-        return Err("config.http must be set".to_owned());
-    };
+/// Refuses options that a decision point cannot be asked with. What is told begins with the option.
+pub(crate) fn check_http(options: &HttpPdpOptions) -> Result<(), String> {
+    let endpoint = options.http.as_ref().ok_or("http must be set")?;
     if endpoint.url.is_empty() {
-        return Err("config.http.url must not be empty".to_owned());
+        return Err("http.url must not be empty".to_owned());
     }
+    // It may stand beside the proxy.
+    address::check("http.url", &endpoint.url, Plain::Allowed)?;
     match &options.claim_mapping {
         ClaimMapping::Mpe | ClaimMapping::Standard => Ok(()),
         ClaimMapping::Other(other) => {
-            Err(format!("config.claim_mapping {other:?} must be {} or {}", ClaimMapping::Mpe, ClaimMapping::Standard))
+            Err(format!("claim_mapping {other:?} must be {} or {}", ClaimMapping::Mpe, ClaimMapping::Standard))
         }
     }
 }
@@ -124,6 +126,10 @@ mod tests {
             (http(&json!({"http": endpoint, "claim_mapping": "mpe", "context": {"include_args": true}})), ""),
             (http(&json!({})), "config.http must be set"),
             (http(&json!({"http": {}, "claim_mapping": "mpe"})), "config.http.url must not be empty"),
+            (
+                http(&json!({"http": {"url": "pdp:9000"}, "claim_mapping": "mpe"})),
+                "config.http.url \"pdp:9000\" must use https, not pdp",
+            ),
             (http(&json!({"http": endpoint})), "config.claim_mapping \"\" must be mpe or standard"),
             (
                 http(&json!({"http": endpoint, "claim_mapping": "other"})),

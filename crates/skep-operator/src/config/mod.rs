@@ -1,5 +1,6 @@
 //! The six config kinds: one controller for all of them, and for each what makes its spec valid.
 
+pub(crate) mod address;
 pub(crate) mod authz;
 mod controller;
 mod expression;

@@ -2,10 +2,10 @@
 
 use skep_api::conditions::reasons;
 use skep_api::kinds::MCPOIDCConfig;
-use skep_api::kinds::mcp_oidc_config::{InlineOIDC, OIDCSource};
+use skep_api::kinds::mcp_oidc_config::{InlineOIDC, KubernetesServiceAccountOIDC, OIDCSource};
 use skep_api::names::finalizers;
-use url::Url;
 
+use super::address::{self, Plain};
 use super::{Complaint, ConfigKind, for_empty};
 
 impl ConfigKind for MCPOIDCConfig {
@@ -29,32 +29,40 @@ impl ConfigKind for MCPOIDCConfig {
             }
         }
         if let Some(inline) = &spec.inline {
-            check_urls(inline)?;
+            check_inline(inline)?;
+        }
+        if let Some(cluster) = &spec.kubernetes_service_account {
+            check_cluster(cluster)?;
         }
         Ok(())
     }
 }
 
-fn check_urls(inline: &InlineOIDC) -> Result<(), String> {
-    let urls = [("inline.issuer", Some(&inline.issuer)), ("inline.jwksUrl", inline.jwks_url.as_ref())];
-    for (field, url) in urls {
-        let Some(url) = url.filter(|url| !url.is_empty()) else { continue };
-        let parsed = Url::parse(url).map_err(|error| format!("{field} {url:?} is not a URL: {error}"))?;
-        match parsed.scheme() {
-            "https" => {}
-            "http" if inline.insecure_allow_http => {}
-            "http" => {
-                return Err(format!(
-                    "{field} {url:?} must use https; set inline.insecureAllowHTTP to true to allow http during development"
-                ));
-            }
-            other => return Err(format!("{field} {url:?} must use https, not {other}")),
-        }
-        if !parsed.has_host() {
-            return Err(format!("{field} {url:?} must have a host"));
-        }
+/// What a proxy could not start with, or could never find a key with.
+fn check_inline(inline: &InlineOIDC) -> Result<(), String> {
+    let key_set = inline.jwks_url.as_deref().unwrap_or_default();
+    if inline.issuer.is_empty() && key_set.is_empty() {
+        return Err(
+            "inline.issuer must be set: tokens are checked with its keys; without it set inline.jwksUrl".to_owned()
+        );
     }
-    Ok(())
+    let introspection = inline.introspection_url.as_deref().unwrap_or_default();
+    let plain = if inline.insecure_allow_http {
+        Plain::Allowed
+    } else {
+        Plain::Switched("set inline.insecureAllowHTTP to true to allow http during development")
+    };
+    address::check("inline.issuer", &inline.issuer, plain)?;
+    address::check("inline.jwksUrl", key_set, plain)?;
+    address::check("inline.introspectionUrl", introspection, plain)
+}
+
+/// There is no switch here: the credential of the pod itself goes to these addresses.
+fn check_cluster(cluster: &KubernetesServiceAccountOIDC) -> Result<(), String> {
+    let (key_set, introspection) = (cluster.jwks_url.as_deref(), cluster.introspection_url.as_deref());
+    address::check("kubernetesServiceAccount.issuer", &cluster.issuer, Plain::Refused)?;
+    address::check("kubernetesServiceAccount.jwksUrl", key_set.unwrap_or_default(), Plain::Refused)?;
+    address::check("kubernetesServiceAccount.introspectionUrl", introspection.unwrap_or_default(), Plain::Refused)
 }
 
 #[cfg(test)]
@@ -67,6 +75,7 @@ mod tests {
     #[test]
     fn specs_are_judged() {
         let inline = |inline: Value| json!({"type": "inline", "inline": inline});
+        let cluster = |cluster: Value| json!({"type": "kubernetesServiceAccount", "kubernetesServiceAccount": cluster});
         judge::<MCPOIDCConfig>([
             (json!({"type": "kubernetesServiceAccount", "kubernetesServiceAccount": {}}), ""),
             (
@@ -78,7 +87,32 @@ mod tests {
                 "inline configuration must be set if and only if type is 'inline', which it is when the spec says no type",
             ),
             (inline(json!({"issuer": "https://issuer.example"})), ""),
-            (inline(json!({"issuer": ""})), ""),
+            (
+                inline(json!({"issuer": ""})),
+                "inline.issuer must be set: tokens are checked with its keys; without it set inline.jwksUrl",
+            ),
+            (inline(json!({"issuer": "", "jwksUrl": "https://keys.example"})), ""),
+            (
+                inline(json!({"issuer": "https://issuer.example", "introspectionUrl": "http://issuer.example/i"})),
+                "inline.introspectionUrl \"http://issuer.example/i\" must use https; set inline.insecureAllowHTTP to true to \
+                 allow http during development",
+            ),
+            (
+                inline(json!({"issuer": "https://issuer.example", "introspectionUrl": "/introspect"})),
+                "inline.introspectionUrl \"/introspect\" is not a URL: relative URL without a base",
+            ),
+            (
+                cluster(json!({"issuer": "http://kubernetes.default.svc"})),
+                "kubernetesServiceAccount.issuer \"http://kubernetes.default.svc\" must use https",
+            ),
+            (
+                cluster(json!({"jwksUrl": "keys"})),
+                "kubernetesServiceAccount.jwksUrl \"keys\" is not a URL: relative URL without a base",
+            ),
+            (
+                cluster(json!({"introspectionUrl": "ftp://kubernetes/i"})),
+                "kubernetesServiceAccount.introspectionUrl \"ftp://kubernetes/i\" must use https, not ftp",
+            ),
             (
                 inline(json!({"issuer": "http://issuer.example"})),
                 "inline.issuer \"http://issuer.example\" must use https; set inline.insecureAllowHTTP to true to allow \

@@ -48,7 +48,7 @@ mod tests {
 
     /// A rule that does not compile here would make every object invalid.
     #[test]
-    fn every_rule_compiles() {
+    fn auth_trap_77_every_rule_of_a_schema_is_one_here() {
         let all =
             [Rules::of::<MCPExternalAuthConfig>(), Rules::of::<MCPTelemetryConfig>(), Rules::of::<MCPWebhookConfig>()];
         for rules in all {

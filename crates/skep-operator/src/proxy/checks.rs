@@ -1,6 +1,7 @@
 //! Advice: conditions that tell about a workload and never stop it.
 
 use skep_api::conditions::{Statement, reasons, types};
+use skep_api::kinds::mcp_external_auth_config::ExternalAuthType;
 use skep_api::kinds::mcp_group::MCPGroupPhase;
 use skep_api::kinds::session_storage::SessionProvider;
 use skep_api::kinds::{MCPGroup, MCPOIDCConfig};
@@ -50,6 +51,35 @@ pub fn primary_upstream(common: Common<'_>, kind: &str, report: &mut Report) {
         let type_ = types::AUTHZ_PRIMARY_UPSTREAM_PROVIDER_IGNORED;
         report.say(Statement::holds(type_, reasons::PRIMARY_UPSTREAM_PROVIDER_IGNORED, text));
     }
+}
+
+/// Credentials that servers of this kind are never shown. Nobody is to believe that they are.
+pub fn without_effect(config: &str, type_: ExternalAuthType, kind: &str, is_remote: bool) -> Option<Statement> {
+    let (name, instead) = match type_ {
+        ExternalAuthType::HeaderInjection if is_remote => {
+            ("headerInjection", "set the header with spec.headerForward.addHeadersFromSecret")
+        }
+        ExternalAuthType::HeaderInjection => {
+            ("headerInjection", "give the server what it needs with spec.secrets, or put it behind a VirtualMCPServer")
+        }
+        ExternalAuthType::BearerToken if !is_remote => {
+            ("bearerToken", "give the server its token with spec.secrets; only an MCPRemoteProxy sends one")
+        }
+        ExternalAuthType::UpstreamInject => ("upstreamInject", "put the server behind a VirtualMCPServer"),
+        ExternalAuthType::Xaa => ("xaa", "put the server behind a VirtualMCPServer"),
+        ExternalAuthType::Unauthenticated => ("unauthenticated", "nothing is added without it, either"),
+        ExternalAuthType::BearerToken
+        | ExternalAuthType::TokenExchange
+        | ExternalAuthType::EmbeddedAuthServer
+        | ExternalAuthType::AwsSts
+        | ExternalAuthType::Obo => return None,
+    };
+    let text = format!(
+        "MCPExternalAuthConfig '{config}' is of type {name}, which has no effect on {kind}: {instead}, and remove \
+         spec.externalAuthConfigRef"
+    );
+    let type_ = types::EXTERNAL_AUTH_CONFIG_VALIDATED;
+    Some(Statement::holds(type_, reasons::EXTERNAL_AUTH_CONFIG_HAS_NO_EFFECT, text))
 }
 
 /// Whether sessions are shared between replicas.

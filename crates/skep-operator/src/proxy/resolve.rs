@@ -15,6 +15,7 @@ use skep_api::kinds::{
 };
 use skep_control::Key;
 
+use super::checks;
 use super::gather::named;
 use super::hashes::Hashes;
 use super::report::Report;
@@ -213,7 +214,9 @@ impl Resolver<'_> {
             )));
         }
         self.one_upstream(&object, type_)?;
-        if self.is_remote {
+        if let Some(advice) = checks::without_effect(name, object.spec.type_, self.kind, self.is_remote) {
+            self.report.say(advice);
+        } else if self.is_remote {
             let text = format!("MCPExternalAuthConfig '{name}' is valid");
             self.report.say(Statement::holds(type_, reasons::EXTERNAL_AUTH_CONFIG_VALID, text));
         } else {

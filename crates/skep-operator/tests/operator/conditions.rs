@@ -1,12 +1,16 @@
 //! Conditions that stay while what they are about does, and what is told in the end.
 
 use k8s_openapi::api::apps::v1::Deployment;
-use kube::api::{Patch, PatchParams};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::Api;
+use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
 use serde_json::json;
-use skep_api::conditions::{self, Condition, ConditionStatus, types};
+use skep_api::conditions::{self, Condition, ConditionStatus, reasons, types};
 use skep_api::kinds::mcp_remote_proxy::MCPRemoteProxyPhase;
 use skep_api::kinds::mcp_server::MCPServerPhase;
-use skep_api::kinds::{MCPGroup, MCPOIDCConfig, MCPRemoteProxy, MCPServer, MCPTelemetryConfig, MCPToolConfig};
+use skep_api::kinds::{
+    MCPExternalAuthConfig, MCPGroup, MCPOIDCConfig, MCPRemoteProxy, MCPServer, MCPTelemetryConfig, MCPToolConfig,
+};
 use skep_operator::settings::Settings;
 
 use crate::cluster::{Fixture, failures, passes, waiting};
@@ -23,6 +27,8 @@ trials![
     a_group_that_is_to_go_counts_as_gone,
     what_no_watch_has_told_of_is_not_missing,
     a_namespace_that_goes_is_waited_for_in_silence,
+    auth_trap_75_no_pod_without_authorities_that_are_named,
+    auth_trap_83_credentials_that_no_server_is_shown_are_told,
 ];
 
 const KEPT: [&str; 3] =
@@ -188,4 +194,91 @@ async fn what_no_watch_has_told_of_is_not_missing(fixture: Fixture) {
     drop(operator);
     let (_operator, _record) = fixture.operator().await;
     settled(&fixture, "s").await;
+}
+
+async fn auth_trap_83_credentials_that_no_server_is_shown_are_told(fixture: Fixture) {
+    let (_operator, _record) = fixture.operator().await;
+    let secret = json!({"name": "s", "key": "k"});
+    let secrets: Api<Secret> = Api::namespaced(fixture.client.clone(), &fixture.namespace);
+    let kept = Secret {
+        metadata: ObjectMeta { name: Some("s".to_owned()), ..ObjectMeta::default() },
+        string_data: Some([("k".to_owned(), "v".to_owned())].into()),
+        ..Secret::default()
+    };
+    secrets.create(&PostParams::default(), &kept).await.unwrap();
+    let access = json!({"idpTokenUrl": "https://i", "targetTokenUrl": "https://t", "targetAudience": "a"});
+    let exchange = json!({"tokenUrl": "https://t", "audience": "a"});
+    // What the config is, and what is said about it where a server of ours and where one of others is to get it.
+    let rows = [
+        (
+            "headerInjection",
+            json!({"headerName": "X", "valueSecretRef": secret}),
+            [Some("spec.secrets"), Some("headerForward")],
+        ),
+        ("upstreamInject", json!({"providerName": "p"}), [Some("VirtualMCPServer"), Some("VirtualMCPServer")]),
+        ("xaa", access, [Some("VirtualMCPServer"), Some("VirtualMCPServer")]),
+        ("unauthenticated", json!(null), [Some("nothing is added"), Some("nothing is added")]),
+        ("bearerToken", json!({"tokenSecretRef": secret}), [Some("spec.secrets"), None]),
+        ("tokenExchange", exchange, [None, None]),
+    ];
+    for (type_, settings, _) in &rows {
+        let name = type_.to_lowercase();
+        let mut spec = json!({"type": type_});
+        if settings.is_object() {
+            spec[*type_] = settings.clone();
+        }
+        fixture.create::<MCPExternalAuthConfig>(&name, spec).await;
+        let reference = json!({"name": name});
+        fixture
+            .create::<MCPServer>(&format!("s-{name}"), json!({"image": "i", "externalAuthConfigRef": reference}))
+            .await;
+        let proxy = json!({"remoteUrl": "https://mcp.example.com", "externalAuthConfigRef": reference});
+        fixture.create::<MCPRemoteProxy>(&format!("p-{name}"), proxy).await;
+    }
+    for (type_, _, told) in rows {
+        let name = type_.to_lowercase();
+        let server = all(&settled(&fixture, &format!("s-{name}")).await);
+        let proxy = fixture.until::<MCPRemoteProxy>(&format!("p-{name}"), "settled", remote_proxies::is_settled).await;
+        for (found, told) in [server, proxy.status.unwrap().conditions].into_iter().zip(told) {
+            let verdict = of(&found, types::EXTERNAL_AUTH_CONFIG_VALIDATED);
+            let no_effect = verdict.filter(|verdict| verdict.reason == reasons::EXTERNAL_AUTH_CONFIG_HAS_NO_EFFECT);
+            assert_eq!(no_effect.is_some(), told.is_some(), "{type_}: {found:#?}");
+            if let (Some(verdict), Some(told)) = (no_effect, told) {
+                assert_eq!(verdict.status, ConditionStatus::True, "{type_}");
+                let names_it = verdict.message.contains(&format!("is of type {type_}, which has no effect on MCP"));
+                assert!(names_it && verdict.message.contains(told), "{type_}: {}", verdict.message);
+            }
+        }
+    }
+    // Whoever mends it is no longer told.
+    fixture.merge::<MCPServer>("s-xaa", json!({"spec": {"externalAuthConfigRef": {"name": "tokenexchange"}}})).await;
+    let is_mended = |server: &MCPServer| of(&all(server), types::EXTERNAL_AUTH_CONFIG_VALIDATED).is_none();
+    fixture.until::<MCPServer>("s-xaa", "mended", is_mended).await;
+}
+
+async fn auth_trap_75_no_pod_without_authorities_that_are_named(fixture: Fixture) {
+    let faults = Faults::none();
+    let (operator, _record) = fixture.operator_with(Settings::default(), faults.clone()).await;
+    let bundle = json!({"configMapRef": {"name": "authorities", "key": "ca.crt"}});
+    let issuer = json!({"issuer": "https://issuer.example", "caBundleRef": bundle});
+    fixture.create::<MCPOIDCConfig>("o", json!({"type": "inline", "inline": issuer})).await;
+    let authorities = ConfigMap {
+        metadata: ObjectMeta { name: Some("authorities".to_owned()), ..ObjectMeta::default() },
+        data: Some([("ca.crt".to_owned(), "c".to_owned())].into()),
+        ..ConfigMap::default()
+    };
+    let maps: Api<ConfigMap> = Api::namespaced(fixture.client.clone(), &fixture.namespace);
+    maps.create(&PostParams::default(), &authorities).await.unwrap();
+    faults.cut_off("/configmaps/authorities");
+    let before = passes(&operator, "MCPServer");
+    let spec = json!({"image": "i", "oidcConfigRef": MCPOIDCConfig::reference("o")});
+    fixture.create::<MCPServer>("s", spec).await;
+    fixture.until_passed(&operator, "MCPServer", before + 2).await;
+    let deployments: Api<Deployment> = Api::namespaced(fixture.client.clone(), &fixture.namespace);
+    assert_eq!(deployments.get_opt("s").await.unwrap(), None);
+    faults.reconnect();
+    settled(&fixture, "s").await;
+    let volumes = fixture.child::<Deployment>("s").await["spec"]["template"]["spec"]["volumes"].clone();
+    let is_mounted = volumes.as_array().unwrap().iter().any(|volume| volume["configMap"]["name"] == "authorities");
+    assert!(is_mounted, "{volumes}");
 }

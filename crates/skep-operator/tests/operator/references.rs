@@ -88,7 +88,8 @@ async fn a_config_is_followed_and_left_alone(fixture: Fixture) {
 
 async fn a_mirrored_refusal_has_a_reason(fixture: Fixture) {
     let (_operator, _record) = fixture.operator_with(settings(), Faults::none()).await;
-    fixture.create::<MCPExternalAuthConfig>("e", json!({"type": "unauthenticated"})).await;
+    let exchange = json!({"tokenUrl": "https://login.example", "audience": "a"});
+    fixture.create::<MCPExternalAuthConfig>("e", json!({"type": "tokenExchange", "tokenExchange": exchange})).await;
     let condition = json!({"type": "Valid", "status": "False", "reason": "", "message": "because",
         "lastTransitionTime": "2026-01-01T00:00:00Z"});
     // Today's schema wants a reason.

@@ -12,6 +12,8 @@ mod middleware;
 mod node;
 #[path = "../../../skep/tests/once/mod.rs"]
 mod once;
+#[path = "../../../skep/tests/provider/mod.rs"]
+mod provider;
 #[path = "../../../skep/tests/telemetry/mod.rs"]
 mod readers;
 mod redis;

@@ -1,11 +1,12 @@
 //! Servers of packages from npm, each in a process of its own.
 
 use std::io::{BufRead as _, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use skep_conformance::skip::skip;
 
-use crate::once;
+use crate::{once, provider};
 
 /// The program that runs them. Some packages need a newer one than most machines have.
 const NODE: &str = "node@22.23.3";
@@ -37,11 +38,16 @@ impl Node {
             npm
         });
         let folder = installed.map_err(|reason| skip(test, &reason)).ok()?;
-        let mut node = Command::new(folder.join("node_modules/.bin/node"));
+        Some(Self::run(&folder, script))
+    }
+
+    /// What a script makes of the packages in a folder.
+    pub(crate) fn run(folder: &Path, script: &str) -> Self {
+        let mut node = Command::new(folder.join(provider::NODE));
         node.args(["--input-type=module", "--eval", script]).current_dir(folder);
         let mut child = node.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        Some(Self { child, address: format!("127.0.0.1:{}", line.trim()) })
+        Self { child, address: format!("127.0.0.1:{}", line.trim()) }
     }
 }

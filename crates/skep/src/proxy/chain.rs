@@ -189,7 +189,6 @@ fn own_token(config: &RunConfig, variables: Variables<'_>) -> Result<Option<Forw
 #[cfg(test)]
 mod tests {
     use skep_api::config::run_config::RESERVED_HEADERS;
-    use skep_node::container::POD_ADDRESS_VARIABLE;
     use skep_proxy::middleware::ForwardError;
 
     use super::*;
@@ -214,79 +213,6 @@ mod tests {
         for name in RESERVED_HEADERS {
             let headers = [(name.to_owned(), "v".to_owned())].into();
             assert!(matches!(ForwardHeaders::new(&headers), Err(ForwardError::Reserved(_))), "{name}");
-        }
-    }
-
-    /// What the operator writes, and what is in its chain.
-    const WRITTEN: [(&str, &[&str]); 15] = [
-        (
-            include_str!("../../../skep-operator/src/proxy/run_config/golden/proxy-aws-sts.json"),
-            &["Unproven", "Parse", "AwsSts", "eu-central-1", "aws-mcp"],
-        ),
-        (
-            include_str!("../../../skep-operator/src/proxy/run_config/golden/proxy-on-behalf-of.json"),
-            &["Unproven", "Parse", "OnBehalfOf"],
-        ),
-        (include_str!("../../../skep-operator/src/proxy/run_config/golden/server-stdio.json"), &["Unproven", "Parse"]),
-        (
-            include_str!("../../../skep-operator/src/proxy/run_config/golden/server-tools.json"),
-            &["Unproven", "ToolLists", "ToolCalls", "Parse"],
-        ),
-        (include_str!("../../../skep-operator/src/proxy/run_config/golden/server-audit.json"), &["Audit", "Unproven"]),
-        (
-            include_str!("../../../skep-operator/src/proxy/run_config/golden/server-telemetry-prometheus-only.json"),
-            &["Unproven", "Parse", "Telemetry"],
-        ),
-        (
-            include_str!("../../../skep-operator/src/proxy/run_config/golden/server-authz-inline.json"),
-            &["Unproven", "Parse", "Authorizer", "Cedar"],
-        ),
-        (
-            include_str!("../../../skep-operator/src/proxy/run_config/golden/server-authz-cedar.json"),
-            &["Parse", "Authorizer", "Cedar"],
-        ),
-        (
-            include_str!("../../../skep-operator/src/proxy/run_config/golden/server-authz-http.json"),
-            &["Parse", "Authorizer", "Pdp"],
-        ),
-        (
-            include_str!("../../../skep-operator/src/proxy/run_config/golden/server-token-exchange.json"),
-            &["Unproven", "TokenExchange", "Parse"],
-        ),
-        (
-            include_str!("../../../skep-operator/src/proxy/run_config/golden/server-token-exchange-in-a-header.json"),
-            &["Unproven", "TokenExchange", "Parse"],
-        ),
-        (
-            include_str!("../../../skep-operator/src/proxy/run_config/golden/proxy-bearer-token.json"),
-            &["Unproven", "Parse", "authorization"],
-        ),
-        (
-            include_str!("../../../skep-operator/src/proxy/run_config/golden/server-bearer-token.json"),
-            &["Unproven", "Parse"],
-        ),
-        (
-            include_str!("../../../skep-operator/src/proxy/run_config/golden/proxy-headers.json"),
-            &["Unproven", "Parse", "x-tenant", "x-api-key"],
-        ),
-        (
-            include_str!("../../../skep-operator/src/proxy/run_config/golden/proxy-secret-headers-only.json"),
-            &["Unproven", "Parse", "x-api-key"],
-        ),
-    ];
-
-    #[tokio::test]
-    async fn what_the_operator_writes_becomes_a_chain_in_its_order() {
-        let find = |name: &str| match name {
-            // Nothing here listens where others could reach it.
-            POD_ADDRESS_VARIABLE => Some("127.0.0.1".to_owned()),
-            name => name.starts_with("TOOLHIVE_SECRET_").then(|| "v".to_owned()),
-        };
-        for (text, layers) in WRITTEN {
-            let config = RunConfig::from_json(text).unwrap();
-            let chain = format!("{:?}", build(&config, &find).await.unwrap());
-            let places: Vec<_> = layers.iter().map(|layer| chain.find(layer)).collect();
-            assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{layers:?} in {chain}");
         }
     }
 

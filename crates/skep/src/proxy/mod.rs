@@ -18,6 +18,8 @@ mod secrets;
 mod sections;
 mod serve;
 mod telemetry;
+#[cfg(test)]
+mod written;
 
 pub(crate) use document::{Given, resolve};
 pub(crate) use front::Front;

@@ -10,13 +10,24 @@ mod cluster;
 #[expect(dead_code, reason = "the tests of the demo server need more of it")]
 mod http;
 mod kills;
+#[path = "../layers/mod.rs"]
+mod layers;
 #[path = "../demo/npm.rs"]
 #[expect(dead_code, reason = "the tests of the demo server need more of it")]
 mod npm;
 #[path = "../once/mod.rs"]
 mod once;
+#[path = "../outgoing/mod.rs"]
+mod outgoing;
+#[path = "../place/mod.rs"]
+mod place;
 #[path = "../protected/mod.rs"]
 mod protected;
+#[path = "../provider/mod.rs"]
+mod provider;
+#[path = "../telemetry/mod.rs"]
+#[expect(dead_code, reason = "the tests of skep up need more of it")]
+mod readers;
 mod servers;
 #[path = "../suite/mod.rs"]
 #[expect(dead_code, reason = "the tests of the demo server need more of it")]

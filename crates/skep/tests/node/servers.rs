@@ -1,32 +1,26 @@
 //! MCPServers on a real control plane: `skep operator` looks after them, and `skep node` runs their pods.
 
-use std::net::TcpListener;
-
 use serde_json::{Value, json};
 use skep_conformance::race;
 
 use super::cluster::Cluster;
 use super::http::Request;
 use super::npm::Packages;
+use super::place::{Place, object};
 use super::protected::{self, Client, DEPLOYMENT};
 use super::suite::check;
-use super::{ALL, answers};
+use super::{ALL, answers, layers, outgoing};
 
 fn server(name: &str, mut spec: Value) -> Value {
     spec["image"] = json!("skep-demo/echo");
     spec["proxyPort"] = json!(8080);
-    json!({"apiVersion": "toolhive.stacklok.dev/v1beta1", "kind": "MCPServer",
-        "metadata": {"name": name, "namespace": "default"}, "spec": spec})
+    object("MCPServer", name, &spec)
 }
 
 /// The address of a proxy on this machine, by a balancer of its own.
-fn offer(cluster: &Cluster, name: &str) -> String {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let selector = json!({"app": "mcpserver", "app.kubernetes.io/instance": name});
-    cluster
-        .apply(&json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": format!("{name}-here")}, "spec": {
-        "type": "LoadBalancer", "selector": selector, "ports": [{"port": port, "targetPort": 8080}]}}));
-    format!("127.0.0.1:{port}")
+async fn offer(cluster: &Cluster, name: &str) -> String {
+    let pods = json!({"app": "mcpserver", "app.kubernetes.io/instance": name});
+    Place::new(&cluster.client().await).offer(name, &pods, 8080).await
 }
 
 fn tell(address: &str, session: Option<&str>, method: &str, params: &Value) -> Option<(Value, Option<String>)> {
@@ -63,7 +57,7 @@ async fn mcp_servers_are_served() {
     let _operator = cluster.operate();
     for transport in ["stdio", "streamable-http"] {
         cluster.apply(&server(transport, json!({"transport": transport})));
-        let address = offer(&cluster, transport);
+        let address = offer(&cluster, transport).await;
         let listed = ["get", "mcpservers,statefulsets,pods", "-o", "wide"];
         cluster.until(&format!("{transport} is served"), &listed, |_| adds(&address)).await;
         let path = "jsonpath={.status.phase}";
@@ -80,7 +74,7 @@ async fn policies_and_callbacks_protect_a_server() {
         cluster.apply(&object);
     }
     cluster.apply(&server("streamable", protected::spec("streamable", "streamable-http")));
-    let address = offer(&cluster, "streamable");
+    let address = offer(&cluster, "streamable").await;
     let port = address.rsplit(':').next().unwrap().parse().unwrap();
     let listed = ["get", "mcpservers,deployments,statefulsets,pods", "-o", "wide"];
     cluster.until("it is served", &listed, |_| answers(port) && Client::begin(&address).is_some()).await;
@@ -92,6 +86,25 @@ async fn policies_and_callbacks_protect_a_server() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn manifests_say_what_clients_of_proxies_meet() {
+    let test = "manifests_say_what_clients_of_proxies_meet";
+    let Some(needs) = layers::Needs::get(test) else { return };
+    let Some(cluster) = Cluster::start_or_skip(test).await else { return };
+    let Some(_node) = cluster.join(ALL) else { return };
+    let _operator = cluster.operate();
+    let place = Place::new(&cluster.client().await);
+    layers::check(&place, &needs).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_is_shown_credentials_of_its_own() {
+    let Some(cluster) = Cluster::start_or_skip("a_server_is_shown_credentials_of_its_own").await else { return };
+    let Some(_node) = cluster.join(ALL) else { return };
+    let _operator = cluster.operate();
+    outgoing::check(&Place::new(&cluster.client().await)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_public_suite_does_not_notice_the_proxy_of_the_operator_on_a_real_control_plane() {
     let test = "the_public_suite_does_not_notice_the_proxy_of_the_operator_on_a_real_control_plane";
     let Some(packages) = Packages::get(test) else { return };
@@ -99,7 +112,7 @@ async fn the_public_suite_does_not_notice_the_proxy_of_the_operator_on_a_real_co
     let Some(_node) = cluster.join(ALL) else { return };
     let _operator = cluster.operate();
     cluster.apply(&server("streamable", json!({"transport": "streamable-http"})));
-    let address = offer(&cluster, "streamable");
+    let address = offer(&cluster, "streamable").await;
     cluster.until("it is served", &["get", "mcpservers,statefulsets,pods"], |_| adds(&address)).await;
     check(&packages, "the operator's proxy on a real control plane", &address, &[]);
 }

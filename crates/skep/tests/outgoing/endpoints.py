@@ -1,10 +1,12 @@
-"""A server that tells how it was called, and everybody who gives credentials for it: a token endpoint and STS."""
+"""A server that tells how it was called, everybody who gives credentials for it (a token endpoint and STS), and a
+decision point that allows one tool."""
 
 import base64
 import http.server
 import json
 import ssl
 import urllib.parse
+import uuid
 
 KEYS = "/endpoints/keys/"
 CREDENTIALS = """<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials>
@@ -20,6 +22,9 @@ class Endpoint(http.server.BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         if self.path == "/mcp":
             return self.serve(json.loads(body))
+        if self.path == "/decision":
+            may = json.loads(body)["resource"].endswith(":tool:headers")
+            return self.answer(200, json.dumps({"allow": may}), "application/json")
         form = dict(urllib.parse.parse_qsl(body.decode()))
         if self.path == "/sts":
             given = "%s as %s in %s" % (form["WebIdentityToken"], form["RoleSessionName"], form["RoleArn"])
@@ -46,13 +51,15 @@ class Endpoint(http.server.BaseHTTPRequestHandler):
         """A tool that tells the headers of its call."""
         if "id" not in message:
             return self.answer(202, "", "application/json")
+        headers = {}
         result = {"content": [], "structuredContent": {name.lower(): value for name, value in self.headers.items()}}
         if message["method"] == "initialize":
             capabilities = {"tools": {}}
             info = {"name": "endpoints", "version": "1"}
             result = {"protocolVersion": "2025-06-18", "capabilities": capabilities, "serverInfo": info}
+            headers["Mcp-Session-Id"] = str(uuid.uuid4())
         answer = {"jsonrpc": "2.0", "id": message["id"], "result": result}
-        self.answer(200, json.dumps(answer), "application/json", {"Mcp-Session-Id": "s"})
+        self.answer(200, json.dumps(answer), "application/json", headers)
 
     def answer(self, status, text, kind, headers={}):
         body = text.encode()

@@ -1,12 +1,13 @@
 //! A server behind policies and callbacks, and what its clients can do.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use k8s_openapi::ByteString;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use serde_json::{Value, json};
 
-use crate::http::Request;
+use crate::http::{Request, Response};
 
 const CALLBACKS: &str = include_str!("callbacks.py");
 const KEYS: &str = "callback-keys";
@@ -37,20 +38,46 @@ pub(crate) fn callbacks() -> Vec<Value> {
     python(DEPLOYMENT, CALLBACKS, KEYS).into_iter().chain([hooks]).collect()
 }
 
-/// A script that serves https on port 8443 under its name, and a Secret with its keys.
+/// A script in Python that serves https on port 8443 under its name, and a Secret with its keys.
 pub(crate) fn python(name: &str, script: &str, secret: &str) -> Vec<Value> {
+    let file = format!("{name}.py");
+    let command = format!("exec python3 /{name}/script/{file}");
+    let secret = Secret { name: secret, keys: keys(name) };
+    program(name, &command, (&file, script), &secret, None)
+}
+
+/// A Secret to come.
+pub(crate) struct Secret<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) keys: BTreeMap<&'static str, ByteString>,
+}
+
+/// A command that serves https on port 8443 under its name, and plain http for this machine on port 8080 if it likes. Its
+/// script, its keys and a folder of the machine are below `/NAME`: `script`, `keys` and `packages`.
+pub(crate) fn program(
+    name: &str,
+    command: &str,
+    (file, script): (&str, &str),
+    secret: &Secret<'_>,
+    packages: Option<&Path>,
+) -> Vec<Value> {
     let labels = json!({"app": name});
-    let container = json!({"name": "main", "image": "shell", "args": [format!("exec python3 /{name}/script/{name}.py")],
-        "imagePullPolicy": "IfNotPresent",
-        "readinessProbe": {"tcpSocket": {"port": 8443}, "periodSeconds": 1},
-        "volumeMounts": [{"name": "script", "mountPath": format!("/{name}/script")},
-            {"name": "keys", "mountPath": format!("/{name}/keys")}]});
-    let volumes =
-        json!([{"name": "script", "configMap": {"name": name}}, {"name": "keys", "secret": {"secretName": secret}}]);
+    let host = packages.map(|folder| ("packages", json!({"name": "packages", "hostPath": {"path": folder}})));
+    let volumes = [
+        ("script", json!({"name": "script", "configMap": {"name": name}})),
+        ("keys", json!({"name": "keys", "secret": {"secretName": secret.name}})),
+    ];
+    let volumes: Vec<(&str, Value)> = volumes.into_iter().chain(host).collect();
+    let mounts: Vec<Value> = volumes
+        .iter()
+        .map(|(volume, _)| json!({"name": volume, "mountPath": format!("/{name}/{volume}"), "readOnly": true}))
+        .collect();
+    let volumes: Vec<Value> = volumes.into_iter().map(|(_, volume)| volume).collect();
+    let container = json!({"name": "main", "image": "shell", "args": [command], "imagePullPolicy": "IfNotPresent",
+        "readinessProbe": {"tcpSocket": {"port": 8443}, "periodSeconds": 1}, "volumeMounts": mounts});
     vec![
-        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": secret}, "data": keys(name)}),
-        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name},
-            "data": {format!("{name}.py"): script}}),
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": secret.name}, "data": secret.keys}),
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {file: script}}),
         json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": {
             "selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels},
                 "spec": {"containers": [container], "volumes": volumes}}}}),
@@ -60,7 +87,7 @@ pub(crate) fn python(name: &str, script: &str, secret: &str) -> Vec<Value> {
 }
 
 /// An authority, a certificate of it for each side, and the key of signatures.
-fn keys(name: &str) -> BTreeMap<&'static str, ByteString> {
+pub(crate) fn keys(name: &str) -> BTreeMap<&'static str, ByteString> {
     let mut authority = CertificateParams::default();
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     authority.distinguished_name.push(DnType::CommonName, "the authority of a test");
@@ -86,27 +113,45 @@ fn keys(name: &str) -> BTreeMap<&'static str, ByteString> {
 /// A client of a protected server.
 pub(crate) struct Client<'a> {
     address: &'a str,
+    token: Option<&'a str>,
     session: String,
 }
 
 impl<'a> Client<'a> {
     /// Says the first word; there is a session when it was heard.
     pub(crate) fn begin(address: &'a str) -> Option<Self> {
-        let client = json!({"name": "test", "version": "1"});
-        let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
-        let message = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello});
-        let response = Request::post(&message).send(address);
+        Self::begin_as(address, None)
+    }
+
+    /// The same for somebody who has a token.
+    pub(crate) fn begin_as(address: &'a str, token: Option<&'a str>) -> Option<Self> {
+        let response = first_word(token).send(address);
         let session = response.header("mcp-session-id").filter(|_| response.status == 200)?.to_owned();
-        Some(Self { address, session })
+        Some(Self { address, token, session })
+    }
+
+    /// The answer to a request as it comes.
+    pub(crate) fn send(&self, method: &str, params: &Value) -> Response {
+        let message = json!({"jsonrpc": "2.0", "id": 2, "method": method, "params": params});
+        let request = bearing(Request::post(&message), self.token).header("MCP-Protocol-Version", "2025-06-18");
+        request.header("Mcp-Session-Id", &self.session).send(self.address)
     }
 
     /// The status and the answer.
     fn ask(&self, method: &str, params: &Value) -> (u16, Value) {
-        let message = json!({"jsonrpc": "2.0", "id": 2, "method": method, "params": params});
-        let request = Request::post(&message).header("MCP-Protocol-Version", "2025-06-18");
-        let mut response = request.header("Mcp-Session-Id", &self.session).send(self.address);
+        let mut response = self.send(method, params);
         let status = response.status;
         (status, if response.is_stream() { response.message().unwrap() } else { response.json() })
+    }
+
+    /// The names of the tools that are shown, in their order in the alphabet.
+    pub(crate) fn tools(&self) -> Vec<String> {
+        let (status, listed) = self.ask("tools/list", &json!({}));
+        assert_eq!(status, 200, "{listed}");
+        let tools = listed["result"]["tools"].as_array().unwrap_or_else(|| panic!("no tools: {listed}"));
+        let mut names: Vec<String> = tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect();
+        names.sort_unstable();
+        names
     }
 
     pub(crate) fn call(&self, tool: &str, arguments: &Value) -> (u16, Value) {
@@ -115,11 +160,7 @@ impl<'a> Client<'a> {
 
     /// Policies show and allow two tools; one callback changes what is echoed, and another one refuses a sum.
     pub(crate) fn check(&self) {
-        let (status, listed) = self.ask("tools/list", &json!({}));
-        let tools = listed["result"]["tools"].as_array().cloned().unwrap_or_default();
-        let mut names: Vec<&str> = tools.iter().filter_map(|tool| tool["name"].as_str()).collect();
-        names.sort_unstable();
-        assert_eq!((status, names), (200, vec!["add", "echo"]), "{listed}");
+        assert_eq!(self.tools(), ["add", "echo"]);
         let (status, sum) = self.call("add", &json!({"a": 2, "b": 3}));
         assert_eq!((status, &sum["result"]["structuredContent"]["sum"]), (200, &json!(5)), "{sum}");
         let (status, echo) = self.call("echo", &json!({"message": "as it was"}));
@@ -133,4 +174,16 @@ impl<'a> Client<'a> {
             assert_eq!((status, &refused["error"], &refused["id"]), (403, &error, &json!(2)), "{tool}: {refused}");
         }
     }
+}
+
+/// The first word of a client.
+pub(crate) fn first_word(token: Option<&str>) -> Request {
+    let client = json!({"name": "test", "version": "1"});
+    let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello});
+    bearing(Request::post(&message), token)
+}
+
+fn bearing(request: Request, token: Option<&str>) -> Request {
+    token.into_iter().fold(request, |request, token| request.header("Authorization", &format!("Bearer {token}")))
 }

@@ -7,16 +7,15 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Pod};
-use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams};
+use kube::api::{ListParams, Patch, PatchParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::place::Place;
+pub(crate) use super::place::{LIMIT, eventually, eventually_within};
 use super::start::Start;
-
-/// Far more than it takes, for machines that are busy building.
-pub(crate) const LIMIT: Duration = Duration::from_mins(4);
 
 pub(crate) struct Machine {
     pub(crate) folder: TempDir,
@@ -84,6 +83,8 @@ impl Machine {
                         "mcptelemetryconfigs",
                         "mcpexternalauthconfigs",
                         "mcpoidcconfigs",
+                        "mcptoolconfigs",
+                        "mcpauthzconfigs",
                     ][..],
                 ),
                 ("v1alpha1", &["mcpwebhookconfigs"]),
@@ -100,18 +101,16 @@ impl Machine {
         .await;
     }
 
-    /// Applies the manifests of workloads and services, as `skep up -f` does.
+    /// The same as others know it.
+    pub(crate) fn place(&self) -> Place {
+        Place::new(&self.client)
+    }
+
+    /// Applies the manifests of workloads and services.
     pub(crate) async fn apply(&self, manifests: &str) {
         let documents: Vec<Value> = serde_saphyr::from_multiple(manifests).unwrap();
         for document in documents {
-            let kind = kube::core::TypeMeta {
-                api_version: document["apiVersion"].as_str().unwrap().to_owned(),
-                kind: document["kind"].as_str().unwrap().to_owned(),
-            };
-            let resource = ApiResource::from_gvk(&kind.try_into().unwrap());
-            let api: Api<DynamicObject> = Api::default_namespaced_with(self.client.clone(), &resource);
-            let name = document["metadata"]["name"].as_str().unwrap();
-            api.patch(name, &PatchParams::apply("test"), &Patch::Apply(&document)).await.unwrap();
+            self.place().apply(&document).await;
         }
     }
 
@@ -205,24 +204,5 @@ impl Drop for Machine {
         // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-/// Asks again and again until the answer is good.
-pub(crate) async fn eventually<F: Future<Output = Result<(), String>>>(what: &str, ask: impl Fn() -> F) {
-    eventually_within(LIMIT, what, ask).await;
-}
-
-pub(crate) async fn eventually_within<F>(limit: Duration, what: &str, ask: impl Fn() -> F)
-where
-    F: Future<Output = Result<(), String>>,
-{
-    let begun = Instant::now();
-    loop {
-        match ask().await {
-            Ok(()) => return,
-            Err(last) => assert!(begun.elapsed() < limit, "not so: {what}\nlast: {last}"),
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }

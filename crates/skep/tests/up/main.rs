@@ -6,12 +6,15 @@
 mod asking;
 mod conformance;
 mod crowd;
+mod everything;
 mod footprint;
 #[path = "../demo/http.rs"]
 #[expect(dead_code, reason = "the tests of the demo server need more of it")]
 mod http;
 mod kills;
 mod kubectl;
+#[path = "../layers/mod.rs"]
+mod layers;
 mod life;
 mod machine;
 mod mcp;
@@ -20,14 +23,19 @@ mod mcp;
 mod npm;
 #[path = "../once/mod.rs"]
 mod once;
+#[path = "../outgoing/mod.rs"]
 mod outgoing;
 mod own_pods;
 mod packages;
+#[path = "../place/mod.rs"]
+mod place;
 mod plain;
 mod pods;
 mod policies;
 #[path = "../protected/mod.rs"]
 mod protected;
+#[path = "../provider/mod.rs"]
+mod provider;
 mod race;
 #[path = "../telemetry/mod.rs"]
 mod readers;

@@ -1,13 +1,12 @@
 //! The words of an MCP client.
 
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::http::{Request, Response};
 use super::machine::eventually_within;
+use super::place::speaks;
 
 pub(crate) fn request(id: u64, method: &str, params: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
@@ -50,16 +49,9 @@ fn ask(address: &str, method: &str, params: &Value) -> Value {
     answer(call.header("MCP-Protocol-Version", "2025-06-18").send(address))
 }
 
-/// Whether there is a proxy at an address. A service without ready pods takes connections and drops them.
+/// Whether there is a proxy at an address.
 pub(crate) fn has_proxy(address: &str) -> Result<(), String> {
-    let ask = || -> std::io::Result<String> {
-        let mut connection = TcpStream::connect(address)?;
-        connection.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
-        let mut answer = String::new();
-        connection.read_to_string(&mut answer).map(|_| answer)
-    };
-    let answer = ask().map_err(|error| error.to_string())?;
-    if answer.starts_with("HTTP/1.1 200") { Ok(()) } else { Err(answer) }
+    speaks(address, "/health")
 }
 
 /// Waits until the server behind an address answers, and not only the proxy before it.

@@ -12,9 +12,7 @@ use super::mcp::{call_tool, call_tool_by_events, until_served};
 use skep_conformance::ports::free_port;
 
 pub(crate) fn object(kind: &str, name: &str, spec: &Value) -> String {
-    json!({"apiVersion": "toolhive.stacklok.dev/v1beta1", "kind": kind,
-        "metadata": {"name": name, "namespace": "default"}, "spec": spec})
-    .to_string()
+    super::place::object(kind, name, spec).to_string()
 }
 
 pub(crate) fn servers(machine: &Machine) -> Api<DynamicObject> {

@@ -67,6 +67,8 @@ constants! {
     pub const EXTERNAL_AUTH_CONFIG_FETCH_ERROR: &str = "ExternalAuthConfigFetchError";
     /// The config is not valid and gives no reason of its own. Also of the auth conditions of VirtualMCPServer.
     pub const INVALID_EXTERNAL_AUTH_CONFIG: &str = "InvalidExternalAuthConfig";
+    /// The config can be used, but its type does nothing for this kind of workload.
+    pub const EXTERNAL_AUTH_CONFIG_HAS_NO_EFFECT: &str = "ExternalAuthConfigHasNoEffect";
     /// The embedded auth server has several upstreams, which only VirtualMCPServer can serve.
     pub const MULTI_UPSTREAM_NOT_SUPPORTED: &str = "MultiUpstreamNotSupported";
     /// The config exists, on MCPServerEntry.

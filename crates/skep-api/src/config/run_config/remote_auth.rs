@@ -130,6 +130,14 @@ mod tests {
     }
 
     #[test]
+    fn auth_trap_91_the_time_of_nobody_is_none() {
+        let config: RemoteAuthConfig = read(json!({ "cached_token_expiry": "0001-01-01T00:00:00Z" })).unwrap();
+        assert!(config.cached_token_expiry.is_unset() && config.cached_secret_expiry.is_unset());
+        let config: RemoteAuthConfig = read(json!({ "cached_token_expiry": "2026-11-16T00:00:00Z" })).unwrap();
+        assert!(!config.cached_token_expiry.is_unset());
+    }
+
+    #[test]
     fn pascal_case_without_client_id_is_not_the_older_form() {
         let config: RemoteAuthConfig = read(json!({ "BearerToken": "x" })).unwrap();
         assert!(config.bearer_token.is_empty());

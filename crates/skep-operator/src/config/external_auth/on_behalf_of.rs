@@ -30,7 +30,7 @@ mod tests {
     }
 
     #[test]
-    fn specs_are_judged() {
+    fn auth_trap_79_specs_are_read_and_judged_empty_ones_included() {
         let secret = json!({"name": "s", "key": "k"});
         let nobody = "obo.authority or obo.tenantId must be set: there is nobody to ask for tokens";
         let pair = "obo.clientId and obo.clientSecretRef must be set together";

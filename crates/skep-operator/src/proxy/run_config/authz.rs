@@ -7,7 +7,7 @@ use skep_api::kinds::MCPAuthzConfig;
 use skep_api::kinds::authz::{AuthzConfig, AuthzSource, InlineAuthz};
 
 use super::{named, text};
-use crate::config::authz::{self, check_cedar};
+use crate::config::authz::{self, check_cedar, check_http};
 use crate::proxy::Inputs;
 
 /// The policies, wherever they stand.
@@ -92,8 +92,7 @@ pub fn check_policies(document: &Document) -> Result<(), String> {
         },
         AuthzType::Http => match document.http() {
             Err(misfit) => return Err(format!("pdp: {misfit}")),
-            Ok(Some(options)) if options.http.as_ref().is_some_and(|http| !http.url.is_empty()) => {}
-            Ok(_) => return Err("pdp.http.url must be set".to_owned()),
+            Ok(options) => check_http(&options.unwrap_or_default()).map_err(|problem| format!("pdp.{problem}"))?,
         },
         AuthzType::Other(type_) => return Err(format!("type {type_:?} is not one of cedarv1 and httpv1")),
     }

@@ -74,8 +74,12 @@ fn check(config: &RunConfig) -> Result<(), String> {
         );
     }
     let strips = config.embedded_auth_server_config.as_ref().is_some_and(|it| it.disable_upstream_token_injection);
-    let needs_token =
-        [("token exchange", config.token_exchange_config.is_some()), ("AWS STS", config.aws_sts_config.is_some())];
+    let acts = config.additional_middleware_configs.iter().any(|step| step.type_ == MiddlewareType::Obo);
+    let needs_token = [
+        ("token exchange", config.token_exchange_config.is_some()),
+        ("AWS STS", config.aws_sts_config.is_some()),
+        ("on-behalf-of", acts),
+    ];
     match needs_token.into_iter().find(|(_, is_set)| strips && *is_set) {
         Some((step, _)) => Err(format!(
             "disableUpstreamTokenInjection cannot be combined with {step}: it removes the token that {step} starts from; \

@@ -5,6 +5,7 @@ mod matrix;
 mod pdp;
 mod records;
 pub(crate) mod tricks;
+mod way;
 
 use serde_json::{Value, json};
 use skep_proxy::middleware::{Authentication, Authorizer, CedarSettings, Chain, Step};

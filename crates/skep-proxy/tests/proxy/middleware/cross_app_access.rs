@@ -125,12 +125,19 @@ async fn auth_trap_26_an_assertion_is_for_nobody_but_the_other_application() {
 
 #[tokio::test]
 async fn whoever_gives_no_token_is_told_in_general_words() {
+    for fails_first in [true, false] {
+        whoever_of_two_gives_no_token(fails_first).await;
+    }
+}
+
+async fn whoever_of_two_gives_no_token(fails_first: bool) {
     let (idp, target) = (Server::start(giving(&good())).await, Server::start(giving(&token())).await);
     let access = CrossAppAccess::new(&settings(&idp, &target)).unwrap();
     let refused = async |failure: &str| {
         let told = access.authorization(&somebody("ann"), "id token").await.unwrap_err().to_string();
         assert_eq!(told, "there is no token for the other application", "{failure}");
     };
+    let failing = if fails_first { idp } else { target };
     for (failure, status, body) in [
         ("a refusal", 400, r#"{"error":"invalid_grant","error_description":"hunter2"}"#.to_owned()),
         ("a challenge", 401, String::new()),
@@ -138,9 +145,9 @@ async fn whoever_gives_no_token_is_told_in_general_words() {
         ("garbage", 200, "<html>".to_owned()),
         ("ten megabytes", 200, "x".repeat(10 << 20)),
     ] {
-        target.replace(move |_| reply(status, &[], body.clone()));
+        failing.replace(move |_| reply(status, &[], body.clone()));
         refused(failure).await;
     }
-    target.end().await;
+    failing.end().await;
     refused("nobody there").await;
 }

@@ -1,7 +1,7 @@
 //! Lists in every form that a server may send them in.
 
 use serde_json::{Value, json};
-use skep_proxy::middleware::Step;
+use skep_proxy::middleware::{Authentication, Authorizer, CedarSettings, Step};
 use skep_proxy::transparent::Dialect;
 
 use super::{Guarded, names, rules};
@@ -18,9 +18,9 @@ fn steps() -> Vec<Step> {
 }
 
 /// What a client gets that asks for a list, when the server answers so.
-async fn told(status: u16, kind: Option<&'static str>, body: impl Into<Vec<u8>>) -> (u16, String) {
+async fn told(steps: Vec<Step>, status: u16, kind: Option<&'static str>, body: impl Into<Vec<u8>>) -> (u16, String) {
     let body: Vec<u8> = body.into();
-    let guarded = Guarded::new(steps(), move |_| {
+    let guarded = Guarded::new(steps, move |_| {
         let headers: Vec<_> = kind.map(|kind| ("content-type", kind)).into_iter().collect();
         reply(status, &headers, body.clone())
     })
@@ -33,9 +33,9 @@ fn refusal() -> Value {
     json!({"jsonrpc": "2.0", "id": 5, "error": {"code": -32603, "message": "internal error"}})
 }
 
-#[tokio::test]
-async fn trap_42_no_form_of_a_list_shows_what_is_hidden() {
-    for (kind, body) in [
+/// The list in all forms in which somebody may read one.
+fn forms() -> Vec<(Option<&'static str>, String)> {
+    vec![
         (Some("application/json"), LIST.to_owned()),
         (Some("Application/JSON; charset=utf-8"), LIST.to_owned()),
         (Some("application/json"), format!("\u{feff}{LIST}")),
@@ -55,12 +55,34 @@ async fn trap_42_no_form_of_a_list_shows_what_is_hidden() {
         (Some(EVENTS), format!("data: {}\n\n", LIST.replace("tools", r"t\u006fols"))),
         (Some(EVENTS), format!("data: [{LIST}]\n\n")),
         (Some("application/json"), format!("[{LIST}]")),
-    ] {
+    ]
+}
+
+#[tokio::test]
+async fn trap_42_no_form_of_a_list_shows_what_is_hidden() {
+    for (kind, body) in forms() {
         for status in [200, 201] {
-            let (told_status, text) = told(status, kind, body.clone()).await;
+            let (told_status, text) = told(steps(), status, kind, body.clone()).await;
             assert!(!text.contains("secret") && text.contains("feed"), "{kind:?} {body:?}: {text:?}");
             assert_eq!(told_status, status, "{kind:?} {body:?}");
         }
+    }
+}
+
+#[tokio::test]
+async fn trap_42_no_form_of_a_list_shows_what_policies_hide() {
+    let cut = [
+        format!("data: {}\n\n", LIST.replace(",\"result\"", ",\r\"result\"")),
+        format!("data: {}\r\r{}\n\n", &LIST[..30], &LIST[30..]),
+    ];
+    for (kind, body) in forms().into_iter().chain(cut.map(|body| (Some(EVENTS), body))) {
+        let policies = vec![r#"permit(principal, action, resource == Tool::"feed");"#.to_owned()];
+        let authorizer = Authorizer::cedar(CedarSettings { policies, ..CedarSettings::default() }).unwrap();
+        let steps = vec![Step::Authenticate(Authentication::Anonymous), Step::Parse, Step::Authorize(authorizer)];
+        let (_, text) = told(steps, 200, kind, body.clone()).await;
+        assert!(!text.contains("secret"), "{kind:?} {body:?}: {text:?}");
+        let is_plain = kind == Some("application/json") && body == LIST;
+        assert!(!is_plain || text == SHOWN, "{text}");
     }
 }
 
@@ -80,7 +102,7 @@ async fn trap_43_what_cannot_be_read_for_sure_is_not_shown_at_all() {
         ("application/json", LIST[..LIST.len() - 1].to_owned()),
         ("text/plain", format!("{LIST}x")),
     ] {
-        let (status, text) = told(200, Some(kind), body.clone()).await;
+        let (status, text) = told(steps(), 200, Some(kind), body.clone()).await;
         assert_eq!((status, serde_json::from_str::<Value>(&text).unwrap()), (500, refusal()), "{body}");
     }
     for event in [
@@ -91,25 +113,25 @@ async fn trap_43_what_cannot_be_read_for_sure_is_not_shown_at_all() {
         format!("data: {}\n\n", LIST.replace(",\"result\"", ",\r\"result\"")),
         format!("event: odd\ndata: {}\n\n", LIST.replace("\"2.0\"", "2")),
     ] {
-        let (status, text) = told(200, Some(EVENTS), format!("{event}data: {LIST}\n\n")).await;
+        let (status, text) = told(steps(), 200, Some(EVENTS), format!("{event}data: {LIST}\n\n")).await;
         let data: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("data: ")).collect();
         assert_eq!((status, serde_json::from_str::<Value>(data[0]).unwrap()), (200, refusal()), "{event:?}");
         assert_eq!(data[1..], [SHOWN], "what comes after is still edited: {event:?}");
         assert!(!text.contains("odd"), "clients would ignore it: {text}");
     }
     let cut = format!("data: {}\r\r{}\n\n", &LIST[..30], &LIST[30..]);
-    let (_, text) = told(200, Some(EVENTS), cut).await;
+    let (_, text) = told(steps(), 200, Some(EVENTS), cut).await;
     assert!(!text.contains("secret"), "{text}");
 }
 
 #[tokio::test]
 async fn trap_44_a_failure_of_the_server_stays_one() {
     let failure = r#"{"jsonrpc":"2.0","id":5,"error":{"code":-32603,"message":"no \"tools\" and no \"result\""}}"#;
-    assert_eq!(told(500, Some("application/json"), failure).await, (500, failure.to_owned()));
-    let (status, text) = told(507, Some("application/json"), LIST.replace("\"2.0\"", "7")).await;
+    assert_eq!(told(steps(), 500, Some("application/json"), failure).await, (500, failure.to_owned()));
+    let (status, text) = told(steps(), 507, Some("application/json"), LIST.replace("\"2.0\"", "7")).await;
     assert_eq!((status, text.contains("secret")), (507, false));
-    assert_eq!(told(502, Some("text/html"), "<tools>").await, (502, "<tools>".to_owned()));
-    assert_eq!(told(200, Some("application/json"), "").await, (200, String::new()));
+    assert_eq!(told(steps(), 502, Some("text/html"), "<tools>").await, (502, "<tools>".to_owned()));
+    assert_eq!(told(steps(), 200, Some("application/json"), "").await, (200, String::new()));
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod auth;
+mod away;
 mod aws_sts;
 mod credentials;
 mod cross_app_access;

@@ -168,8 +168,8 @@ async fn a_redis_that_is_silent_is_not_waited_for_again_and_again() {
 }
 
 #[tokio::test]
-async fn a_bucket_fills_again_however_slowly() {
-    let Some(redis) = RedisServer::start("a_bucket_fills_again_however_slowly") else { return };
+async fn trap_54_a_bucket_fills_again_however_slowly() {
+    let Some(redis) = RedisServer::start("trap_54_a_bucket_fills_again_however_slowly") else { return };
     let slow = Bucket { tokens: 1, period: Duration::from_hours(24 * 100) };
     let all = CallLimits { shared: Some(slow), per_user: None };
     let guarded = guarded(&redis, limits(all, CallLimits::default())).await;

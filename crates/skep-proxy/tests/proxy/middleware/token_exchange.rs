@@ -39,7 +39,7 @@ fn asking() -> Request {
 }
 
 #[tokio::test]
-async fn the_server_gets_a_token_of_its_own() {
+async fn auth_trap_25_the_server_gets_a_token_of_its_own_whatever_is_in_our_secret() {
     let endpoint = Server::start(issuing).await;
     let guarded = guarded(settings(&endpoint)).await;
     // A header that a client calls a matter between neighbours arrives all the same.

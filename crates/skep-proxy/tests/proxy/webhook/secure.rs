@@ -65,6 +65,23 @@ async fn a_callback_is_trusted_by_the_authority_in_a_file_also_when_it_changes()
 }
 
 #[tokio::test]
+async fn files_that_vanish_under_load_change_nothing() {
+    let (authority, mounted) = (Authority::new(), Mounted::new());
+    let server = Server::start(hive).await;
+    let hook = Server::start_with(Some(authority.acceptor("localhost", &[])), allowing).await;
+    let path = mounted.put("ca.crt", authority.pem());
+    let files = TlsFiles { authorities: Some(path.clone()), ..TlsFiles::default() };
+    let (before, status) = asked(&server, secured(&hook, files)).await;
+    assert_eq!(status, 200);
+    let load = |_| before.send(Request::post(&call(7, "weigh")));
+    let (answers, ()) = tokio::join!(futures::future::join_all((0..40).map(load)), async {
+        std::fs::remove_file(&path).unwrap();
+    });
+    assert!(answers.iter().all(|answer| answer.status == 200));
+    assert_eq!(load(0).await.status, 200, "those that were read last count");
+}
+
+#[tokio::test]
 async fn a_callback_that_wants_a_certificate_gets_ours() {
     let (authority, clients, mounted) = (Authority::new(), Authority::new(), Mounted::new());
     let server = Server::start(hive).await;

@@ -67,7 +67,7 @@ fn two_auth_servers_are_a_conflict() {
 }
 
 #[test]
-fn an_auth_server_that_strips_tokens_leaves_none_to_exchange() {
+fn auth_trap_19_an_auth_server_that_strips_tokens_leaves_none_to_exchange() {
     let strips = json!({ "disableUpstreamTokenInjection": true });
     let exchange = json!({ "type": "tokenExchange", "tokenExchange": { "tokenUrl": "https://t", "audience": "a" } });
     let mut case = with_auth_server("authServerRef", &strips);
@@ -76,6 +76,12 @@ fn an_auth_server_that_strips_tokens_leaves_none_to_exchange() {
     let expected = "failed to populate middleware configs: disableUpstreamTokenInjection cannot be combined with token \
                     exchange: it removes the token that token exchange starts from; remove one of the two";
     assert_eq!(said, format!("{FROM_SERVER}{expected}"));
+
+    let act = json!({ "type": "obo", "obo": { "tenantId": "t" } });
+    let mut case = with_auth_server("authServerRef", &strips);
+    case["object"]["spec"]["externalAuthConfigRef"] = json!({ "name": "c" });
+    let said = create(&found(case, "externalAuth", &act));
+    assert!(said.contains("cannot be combined with on-behalf-of"), "{said}");
 
     let sign = json!({ "type": "awsSts", "awsSts": { "region": "eu-central-1" } });
     let resource = "http://mcp-github-remote-proxy.tools.svc.cluster.local:8080";

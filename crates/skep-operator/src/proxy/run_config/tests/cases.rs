@@ -8,6 +8,7 @@ use serde_json::Value;
 use skep_api::config::run_config::RunConfig;
 
 use super::Case;
+use crate::proxy::pod::deployment;
 
 const INPUT: &str = ".input.json";
 
@@ -56,4 +57,38 @@ fn each_document_has_an_input() {
         let input = name.replace(INPUT, ".json").replace(".json", INPUT);
         assert!(folder().join(&input).exists(), "{name} is left over: there is no {input}");
     }
+}
+
+/// The variables that a document refers to, wherever it does.
+fn variables(document: &Value) -> Vec<String> {
+    match document {
+        Value::Object(members) => {
+            let is_name =
+                |member: &str| member.ends_with("_env_var") || member.ends_with("_env") || member.ends_with("Env");
+            let of = |(member, value): (&String, &Value)| match value {
+                Value::String(name) if is_name(member) => vec![name.clone()],
+                value => variables(value),
+            };
+            members.iter().flat_map(of).collect()
+        }
+        Value::Array(items) => items.iter().flat_map(variables).collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn auth_trap_78_variables_that_a_document_names_are_those_of_its_pod() {
+    let mut found = 0;
+    for (name, input) in inputs() {
+        let case = Case::read(&input);
+        let document = serde_json::from_str(&case.build().unwrap().to_json()).unwrap();
+        let pod = deployment(&case.inputs(), "checksum").unwrap().spec.unwrap().template.spec.unwrap();
+        let given: Vec<String> =
+            pod.containers.into_iter().flat_map(|it| it.env.unwrap_or_default()).map(|it| it.name).collect();
+        for variable in variables(&document) {
+            assert!(given.contains(&variable), "{name}: {variable} is not among {given:?}");
+            found += 1;
+        }
+    }
+    assert!(found > 5, "{found}");
 }

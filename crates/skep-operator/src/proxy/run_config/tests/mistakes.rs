@@ -96,7 +96,15 @@ fn policies_that_cannot_be_written_down() {
             "cedar.policies[1] is no Cedar policy: unexpected end of input",
         ),
         (shared("cedarv1", json!({ "policies": "p" })), "cedar: policies: expected a list, found a text"),
-        (shared("httpv1", json!({ "claim_mapping": "mpe" })), "pdp.http.url must be set"),
+        (shared("httpv1", json!({ "claim_mapping": "mpe" })), "pdp.http must be set"),
+        (
+            shared("httpv1", json!({ "claim_mapping": "mpe", "http": { "url": "ftp://pdp" } })),
+            "pdp.http.url \"ftp://pdp\" must use https, not ftp",
+        ),
+        (
+            mapped(json!({ "version": "1.0", "type": "httpv1", "pdp": { "http": { "url": "http://pdp" } } })),
+            "authorization ConfigMap \"c\" is invalid: pdp.claim_mapping \"\" must be mpe or standard",
+        ),
         (mapped(json!({ "type": "cedarv1" })), "authorization ConfigMap \"c\" is invalid: version must be set"),
         (
             mapped(json!({ "version": "1.0" })),
@@ -118,6 +126,12 @@ fn credentials_that_cannot_be_written_down() {
         (
             outgoing(json!({ "type": "tokenExchange", "tokenExchange": exchange })),
             "tokenExchange.subjectTokenType \"saml2\" is not one of access_token, id_token, jwt",
+        ),
+        (
+            outgoing(
+                json!({ "type": "tokenExchange", "tokenExchange": { "tokenUrl": "login/token", "audience": "a" } }),
+            ),
+            "tokenExchange.tokenUrl \"login/token\" is not a URL: relative URL without a base",
         ),
         (
             outgoing(json!({ "type": "obo", "obo": {} })),

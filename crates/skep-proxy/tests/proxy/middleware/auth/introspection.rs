@@ -94,3 +94,16 @@ async fn an_endpoint_that_is_down_proves_nothing() {
     assert_eq!(refused.status, 401);
     assert!(!refused.text().await.contains("127.0.0.1"));
 }
+
+#[tokio::test]
+async fn an_endpoint_that_takes_too_long_proves_nothing() {
+    let endpoint = Server::start(|_| reply(200, &[("content-type", "application/json")], good().to_string())).await;
+    let guarded = guarded(&settings(&endpoint)).await;
+    let held = endpoint.hold();
+    let mut refused = call_with(&guarded, "opaque").await;
+    let text = refused.text().await;
+    assert_eq!((refused.status, text.contains("failed to introspect opaque token")), (401, true), "{text}");
+    assert!(guarded.server.seen().is_empty());
+    drop(held);
+    assert_eq!(call_with(&guarded, "opaque").await.status, 200);
+}

@@ -10,7 +10,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::transparent::server::{Reply, Seen, Server, reply};
 
-pub(crate) const AUDIENCE: &str = "https://hive.example/mcp";
+pub(crate) use crate::provider::AUDIENCE;
 
 /// A key, and the name that it is published under.
 #[derive(Clone)]

@@ -1,4 +1,4 @@
-//! A provider that somebody else wrote: `oidc-provider` from npm.
+//! Tokens of a provider that somebody else wrote.
 
 use serde_json::Value;
 use skep_proxy::middleware::OidcSettings;
@@ -7,25 +7,22 @@ use super::issuer::AUDIENCE;
 use super::{call_with, guarded};
 use crate::http::Request;
 use crate::node::Node;
-
-/// Exactly what is installed.
-const PACKAGE: &str = "oidc-provider@9.13.3";
+use crate::provider::{self, CLIENT_SECRET, SCRIPT};
 
 /// The provider, in a process of its own.
 struct Provider(Node);
 
 impl Provider {
     fn start(test: &str) -> Option<Self> {
-        Node::start(test, PACKAGE, include_str!("provider.mjs")).map(Self)
+        Some(Self(Node::run(&provider::install(test)?, SCRIPT)))
     }
 
     /// A token that it issues for a resource.
     async fn token(&self, resource: &str) -> String {
-        let form = format!("grant_type=client_credentials&resource=https%3A%2F%2Fhive.example%2F{resource}");
         let mut answer = Request::new("POST", "/token")
             .header("Content-Type", "application/x-www-form-urlencoded")
             .header("Authorization", "Basic YmVlOmhvbmV5")
-            .body(form)
+            .body(provider::form(resource))
             .send(&self.0.address)
             .await;
         let issued: Value = answer.json().await;
@@ -38,7 +35,7 @@ impl Provider {
             audience: AUDIENCE.to_owned(),
             introspection_url: format!("http://{}/token/introspection", self.0.address),
             client_id: "bee".to_owned(),
-            client_secret: "honey".to_owned(),
+            client_secret: CLIENT_SECRET.to_owned(),
             allows_private: true,
             allows_http: true,
             ..OidcSettings::default()

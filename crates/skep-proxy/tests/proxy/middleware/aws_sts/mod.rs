@@ -221,6 +221,33 @@ async fn a_service_that_fails_is_told_in_general_words() {
         signed.service.replace(move |_| reply(status, &[], body.clone()));
         refused(failure).await;
     }
+    let gone = Server::start(giving).await;
+    signed.with(settings(&gone.address));
+    gone.end().await;
+    refused("nobody there").await;
+}
+
+#[tokio::test]
+async fn a_slow_service_keeps_nobody_waiting_who_has_credentials() {
+    let signed = Signed::new().await;
+    let known = format!("Bearer {}", signed.token(&json!({"groups": ["admins"]})));
+    let call_again =
+        async || signed.guarded.send(Request::post(&call(1, "feed")).header("Authorization", &known)).await.status;
+    assert_eq!(call_again().await, 200);
+    signed.service.seen();
+    let held = signed.service.hold();
+    let bob = json!({"groups": ["admins"], "sub": "bob"});
+    let (late, ()) = tokio::join!(signed.send(&bob, Request::post(&call(1, "feed"))), async {
+        let asked = async {
+            while signed.service.seen().is_empty() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(crate::http::PATIENCE, asked).await.unwrap();
+        assert_eq!(call_again().await, 200, "while another one waits");
+        drop(held);
+    });
+    assert_eq!(late.status, 200);
 }
 
 /// A proxy that speaks with a server of an older era for its client signs what it says there itself.

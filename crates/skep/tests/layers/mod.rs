@@ -1,0 +1,222 @@
+//! What is written in manifests is what clients meet: the layers of proxies from end to end, each by itself and all at
+//! once, with a provider, a Redis and a reader of metrics that others wrote.
+
+mod objects;
+
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use skep_conformance::redis;
+
+use crate::http::Request;
+use crate::outgoing;
+use crate::place::{Place, eventually, speaks};
+use crate::protected::{Client, first_word};
+use crate::provider::{self, AUDIENCE, CLIENT_SECRET};
+use crate::readers::{Reader, sample};
+
+/// How many calls a bucket is good for.
+const TOOL_LIMIT: usize = 4;
+
+/// What others wrote and this needs.
+pub(crate) struct Needs {
+    reader: Reader,
+    packages: PathBuf,
+}
+
+impl Needs {
+    /// Nothing when this machine cannot have them; then the test is recorded as skipped.
+    pub(crate) fn get(test: &str) -> Option<Self> {
+        let (reader, packages) = (Reader::get(test)?, provider::install(test)?);
+        redis::is_installed(test).then_some(Self { reader, packages })
+    }
+}
+
+/// Everything, at one place.
+pub(crate) async fn check(place: &Place, needs: &Needs) {
+    let callers = Callers::start(place, &needs.packages).await;
+    let [proved, watched, everything, exchanged, fixed] =
+        [objects::proved(), objects::watched(), objects::everything(), objects::exchanged(), objects::fixed()];
+    let (keeper, anybody) = (Some(callers.keeper.as_str()), None);
+    let mut addresses = Vec::new();
+    for (workload, token) in
+        [(&proved, keeper), (&watched, anybody), (&everything, keeper), (&exchanged, keeper), (&fixed, anybody)]
+    {
+        addresses.push((workload, place.serve(workload).await, token));
+    }
+    for (workload, address, token) in &addresses {
+        place.until_served(workload, address, *token).await;
+    }
+    let address = |number: usize| addresses[number].1.as_str();
+    tokens_say_who_calls_and_what_for(address(0), &callers);
+    roles_of_tokens_decide(address(0), &callers);
+    tools_are_shown_counted_and_told_about(address(1), needs);
+    all_at_once(address(2), &callers, needs);
+    for (workload, caller) in [(&watched, None), (&everything, Some("keeper"))] {
+        is_recorded(place, workload, caller).await;
+    }
+    a_server_elsewhere_gets_what_is_its_own(address(3), address(4), &callers);
+}
+
+/// Those who call, by the tokens that the provider has given them.
+struct Callers {
+    keeper: String,
+    /// Another one with the same rights.
+    helper: String,
+    guest: String,
+    /// A token that says nothing by itself.
+    opaque: String,
+    /// One for another server.
+    elsewhere: String,
+}
+
+impl Callers {
+    async fn start(place: &Place, packages: &Path) -> Self {
+        for object in objects::needed(packages).into_iter().chain(outgoing::endpoints()) {
+            place.apply(&object).await;
+        }
+        let address = place.offer("provider", &json!({"app": "provider"}), 8080).await;
+        eventually("the provider is there", || async { speaks(&address, "/.well-known/openid-configuration") }).await;
+        let token = |client: &str, resource: &str| {
+            let credentials = STANDARD.encode(format!("{client}:{CLIENT_SECRET}"));
+            let request = Request::new("POST", "/token")
+                .header("Content-Type", "application/x-www-form-urlencoded")
+                .header("Authorization", &format!("Basic {credentials}"));
+            let issued = request.body(&provider::form(resource)).send(&address).json();
+            issued["access_token"].as_str().unwrap_or_else(|| panic!("{issued}")).to_owned()
+        };
+        Self {
+            keeper: token("keeper", "mcp"),
+            helper: token("helper", "mcp"),
+            guest: token("guest", "mcp"),
+            opaque: token("keeper", "opaque"),
+            elsewhere: token("keeper", "elsewhere"),
+        }
+    }
+}
+
+fn add(client: &Client<'_>, number: i32) -> (u16, Value) {
+    let (status, answer) = client.call("add", &json!({"a": number, "b": 3}));
+    (status, answer["result"]["structuredContent"]["sum"].clone())
+}
+
+/// Nobody gets in without a token of the provider that is meant for this server.
+fn tokens_say_who_calls_and_what_for(address: &str, callers: &Callers) {
+    let nobody = first_word(None).send(address);
+    let challenge = nobody.header("www-authenticate").unwrap_or_default();
+    assert_eq!(nobody.status, 401);
+    assert!(challenge.contains("resource_metadata=") && challenge.contains("scope=\"mcp\""), "{challenge}");
+    let mut refused = first_word(Some(&callers.elsewhere)).send(address);
+    assert_eq!((refused.status, refused.text().contains("invalid audience")), (401, true));
+    let forged = callers.keeper.chars().rev().collect::<String>();
+    assert_eq!(first_word(Some(&forged)).send(address).status, 401);
+    let document = Request::new("GET", "/.well-known/oauth-protected-resource").send(address).json();
+    assert_eq!(
+        (&document["resource"], &document["authorization_servers"]),
+        (&json!(AUDIENCE), &json!([objects::ISSUER]))
+    );
+    let opaque = Client::begin_as(address, Some(&callers.opaque)).unwrap();
+    assert_eq!(add(&opaque, 2), (200, json!(5)), "the provider was asked about it");
+}
+
+/// Policies go by the groups in tokens.
+fn roles_of_tokens_decide(address: &str, callers: &Callers) {
+    let keeper = Client::begin_as(address, Some(&callers.keeper)).unwrap();
+    assert_eq!(keeper.tools(), ["add", "echo"]);
+    assert_eq!(add(&keeper, 2), (200, json!(5)));
+    assert_eq!(keeper.call("sampling", &json!({"prompt": "?"})).0, 403);
+    let guest = Client::begin_as(address, Some(&callers.guest)).unwrap();
+    assert_eq!(guest.tools(), [""; 0]);
+    let (status, refused) = guest.call("add", &json!({"a": 2, "b": 3}));
+    assert_eq!((status, &refused["error"]["message"]), (403, &json!("Unauthorized")), "{refused}");
+}
+
+/// A tool that is not shown is not there, whoever asks.
+fn is_hidden(client: &Client<'_>, tool: &str) {
+    let (status, answer) = client.call(tool, &json!({"message": "?"}));
+    let error = json!({"code": -32602, "message": "tool not found"});
+    assert_eq!((status, &answer["error"]), (200, &error), "{tool}: {answer}");
+}
+
+/// The value of what is counted about a tool.
+fn counted(address: &str, needs: &Needs, server: &str, tool: &str, status: &str) -> u64 {
+    let page = needs.reader.page(&Request::new("GET", "/metrics").send(address).text());
+    let labels = [("server", server), ("tool", tool), ("status", status)];
+    sample(&page, "toolhive_mcp_tool_calls_total", &labels).as_u64().unwrap()
+}
+
+/// Fills a bucket's rest with calls that succeed, and makes one more.
+fn one_too_many(client: &Client<'_>, made: usize) {
+    for _ in made..TOOL_LIMIT {
+        assert_eq!(add(client, 2), (200, json!(5)));
+    }
+    let refused = client.send("tools/call", &json!({"name": "add", "arguments": {"a": 2, "b": 3}}));
+    let wait = refused.header("retry-after").and_then(|seconds| seconds.parse::<u64>().ok());
+    assert!(refused.status == 429 && wait.is_some_and(|seconds| seconds > 60), "{} {wait:?}", refused.status);
+}
+
+fn tools_are_shown_counted_and_told_about(address: &str, needs: &Needs) {
+    let anybody = Client::begin(address).unwrap();
+    assert_eq!(anybody.tools(), ["add", "say"]);
+    let (status, said) = anybody.call("say", &json!({"message": "as it is"}));
+    assert_eq!((status, &said["result"]["content"][0]["text"]), (200, &json!("as it is")), "{said}");
+    for tool in ["echo", "sampling"] {
+        is_hidden(&anybody, tool);
+    }
+    one_too_many(&anybody, 1);
+    assert_eq!(counted(address, needs, "watched", "add", "success"), 3);
+    assert_eq!(counted(address, needs, "watched", "echo", "success"), 1, "by the name that the server knows");
+}
+
+fn all_at_once(address: &str, callers: &Callers, needs: &Needs) {
+    assert_eq!(first_word(None).send(address).status, 401);
+    let guest = Client::begin_as(address, Some(&callers.guest)).unwrap();
+    assert_eq!(guest.tools(), [""; 0]);
+    assert_eq!(add(&guest, 2).0, 403);
+    let keeper = Client::begin_as(address, Some(&callers.keeper)).unwrap();
+    assert_eq!(keeper.tools(), ["add", "say"]);
+    let (status, said) = keeper.call("say", &json!({"message": "as it was"}));
+    assert_eq!((status, &said["result"]["content"][0]["text"]), (200, &json!("changed on the way")), "{said}");
+    is_hidden(&keeper, "echo");
+    let (status, refused) = keeper.call("add", &json!({"a": 13, "b": 3}));
+    assert_eq!((status, &refused["error"]["message"]), (403, &json!("Request denied by policy")), "{refused}");
+    one_too_many(&keeper, 2);
+    let helper = Client::begin_as(address, Some(&callers.helper)).unwrap();
+    assert_eq!(add(&helper, 2), (200, json!(5)), "everybody has a bucket of their own");
+    assert_eq!(counted(address, needs, "everything", "add", "success"), 3);
+}
+
+/// The log of a proxy has records of what went well and what did not, with who asked for what, and no token.
+async fn is_recorded(place: &Place, workload: &Value, caller: Option<&str>) {
+    eventually("calls are recorded", || async {
+        let log = place.printed(workload).await;
+        let records: Vec<Value> = log.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let has = |outcome: &str| {
+            records.iter().any(|record| {
+                record["type"] == "mcp_tool_call"
+                    && record["outcome"] == outcome
+                    && record["target"]["name"] == "add"
+                    && caller.is_none_or(|caller| record["subjects"]["user_id"] == caller)
+            })
+        };
+        assert!(!log.contains("Bearer ") && !log.contains("eyJ"), "a token is told: {log}");
+        if has("success") && has("failure") { Ok(()) } else { Err(log) }
+    })
+    .await;
+}
+
+fn a_server_elsewhere_gets_what_is_its_own(exchanged: &str, fixed: &str, callers: &Callers) {
+    assert_eq!(first_word(None).send(exchanged).status, 401);
+    for token in [&callers.keeper, &callers.helper] {
+        let headers = outgoing::shown(exchanged, token);
+        let given = format!("Bearer exchanger:{CLIENT_SECRET} - {token} backend -");
+        assert_eq!(headers["authorization"], given);
+        assert_eq!((&headers["x-tenant"], &headers["x-key"]), (&json!("blue"), &json!(objects::KEY)));
+        let client = Client::begin_as(exchanged, Some(token)).unwrap();
+        assert_eq!(client.call("burn", &json!({})).0, 403, "the decision point is asked");
+    }
+    let headers = outgoing::shown(fixed, "a token of the caller");
+    assert_eq!(headers["authorization"], format!("Bearer {}", objects::TOKEN));
+}

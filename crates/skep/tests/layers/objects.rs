@@ -1,0 +1,147 @@
+//! The manifests: what everybody needs, and one workload for each thing that is checked.
+
+use std::path::Path;
+
+use k8s_openapi::ByteString;
+use serde_json::{Value, json};
+
+use super::TOOL_LIMIT;
+use crate::outgoing::{ENDPOINTS_URL, remote_proxy};
+use crate::place::object;
+use crate::protected::{self, Secret, callbacks, program};
+use crate::provider::{AUDIENCE, CLIENT_SECRET, NODE, SCRIPT};
+
+/// What the provider calls itself.
+pub(super) const ISSUER: &str = "https://provider.default.svc.cluster.local:8443";
+/// What only the servers that it is for are shown.
+pub(super) const TOKEN: &str = "a token of ours";
+pub(super) const KEY: &str = "a key of ours";
+const OWN: &str = "own";
+const PASSWORD: &str = "a password";
+
+/// Whatever workloads name, and what answers the proxies' questions.
+pub(super) fn needed(packages: &Path) -> Vec<Value> {
+    let mut needed = callbacks();
+    needed.extend(provider(packages));
+    needed.extend(redis());
+    let kept = [("token", TOKEN), ("key", KEY), ("secret", CLIENT_SECRET), ("password", PASSWORD)];
+    let kept: serde_json::Map<String, Value> =
+        kept.into_iter().map(|(key, value)| (key.to_owned(), json!(ByteString(value.into())))).collect();
+    needed.push(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": OWN}, "data": kept}));
+    let login = json!({"type": "inline", "inline": {"issuer": ISSUER, "introspectionUrl": format!("{ISSUER}/token/introspection"),
+        "clientId": "bee", "clientSecretRef": own("secret"), "jwksAllowPrivateIP": true,
+        "caBundleRef": {"configMapRef": {"name": "authorities", "key": "ca.crt"}}}});
+    let tools = json!({"toolsFilter": ["add", "say"], "toolsOverride": {"echo": {"name": "say"}}});
+    let page = json!({"prometheus": {"enabled": true}});
+    let decisions = json!({"type": "httpv1", "config": {"claim_mapping": "standard", "http": {"url": ENDPOINTS_URL}}});
+    let exchange = json!({"type": "tokenExchange", "tokenExchange": {"tokenUrl": format!("{ENDPOINTS_URL}/token"),
+        "audience": "backend", "clientId": "exchanger", "clientSecretRef": own("secret")}});
+    let fixed = json!({"type": "bearerToken", "bearerToken": {"tokenSecretRef": own("token")}});
+    needed.extend([
+        object("MCPOIDCConfig", "login", &login),
+        object("MCPToolConfig", "tools", &tools),
+        object("MCPTelemetryConfig", "page", &page),
+        object("MCPAuthzConfig", "decisions", &decisions),
+        object("MCPExternalAuthConfig", "exchange", &exchange),
+        object("MCPExternalAuthConfig", "fixed", &fixed),
+    ]);
+    needed
+}
+
+fn own(key: &str) -> Value {
+    json!({"name": OWN, "key": key})
+}
+
+/// The provider, by https for proxies and without for the test, and the authority that proxies are to believe.
+fn provider(packages: &Path) -> Vec<Value> {
+    let secret = Secret { name: "provider-keys", keys: protected::keys("provider") };
+    let authority = String::from_utf8(secret.keys["ca.crt"].0.clone()).unwrap();
+    let command = format!(
+        "cd /provider/packages && HOST=0.0.0.0 PORT=8080 ISSUER={ISSUER} KEYS=/provider/keys \
+         exec {NODE} --input-type=module --eval \"$(cat /provider/script/provider.mjs)\""
+    );
+    let mut objects = program("provider", &command, ("provider.mjs", SCRIPT), &secret, Some(packages));
+    objects.push(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "authorities"},
+        "data": {"ca.crt": authority}}));
+    objects
+}
+
+/// A real Redis, which wants a password.
+fn redis() -> [Value; 2] {
+    let labels = json!({"app": "redis"});
+    let command = "exec redis-server --bind 0.0.0.0 --port 6379 --dir /tmp --save '' --requirepass \"$PASSWORD\"";
+    let container = json!({"name": "main", "image": "shell", "imagePullPolicy": "IfNotPresent", "args": [command],
+        "env": [{"name": "PASSWORD", "valueFrom": {"secretKeyRef": own("password")}}],
+        "readinessProbe": {"tcpSocket": {"port": 6379}, "periodSeconds": 1}});
+    [
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "redis"}, "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}}}}),
+        json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "redis"}, "spec": {
+            "selector": labels, "ports": [{"port": 6379}]}}),
+    ]
+}
+
+fn login() -> Value {
+    json!({"name": "login", "audience": AUDIENCE, "resourceUrl": AUDIENCE, "scopes": ["mcp"]})
+}
+
+/// What keepers may, as their tokens say who they are.
+fn policies() -> Value {
+    let may = |tool: &str| {
+        format!(
+            r#"permit(principal in THVGroup::"keepers", action == Action::"call_tool", resource == Tool::"{tool}");"#
+        )
+    };
+    json!({"type": "inline", "inline": {"policies": [may("add"), may("echo")]}})
+}
+
+fn sessions() -> Value {
+    json!({"provider": "redis", "address": "redis.default.svc.cluster.local:6379", "passwordRef": own("password")})
+}
+
+/// Calls that a bucket is good for. It does not fill while a test runs.
+fn bucket() -> Value {
+    json!({"maxTokens": TOOL_LIMIT, "refillPeriod": "24h"})
+}
+
+fn server(name: &str, mut spec: Value) -> Value {
+    spec["image"] = json!("skep-demo/echo");
+    spec["proxyPort"] = json!(8080);
+    object("MCPServer", name, &spec)
+}
+
+/// Callers have to prove who they are, and may do what their tokens say.
+pub(super) fn proved() -> Value {
+    server("proved", json!({"transport": "stdio", "oidcConfigRef": login(), "authzConfig": policies()}))
+}
+
+/// Anybody may call; tools are shown in another way, counted, recorded and told about.
+pub(super) fn watched() -> Value {
+    let spec = json!({"transport": "streamable-http", "toolConfigRef": {"name": "tools"}, "audit": {"enabled": true},
+        "telemetryConfigRef": {"name": "page"}, "rateLimiting": {"shared": bucket()}, "sessionStorage": sessions()});
+    server("watched", spec)
+}
+
+/// All of it, and callbacks.
+pub(super) fn everything() -> Value {
+    let spec = json!({"transport": "streamable-http", "oidcConfigRef": login(), "authzConfig": policies(),
+        "toolConfigRef": {"name": "tools"}, "audit": {"enabled": true}, "telemetryConfigRef": {"name": "page"},
+        "webhookConfigRef": {"name": protected::DEPLOYMENT}, "rateLimiting": {"perUser": bucket()},
+        "sessionStorage": sessions()});
+    server("everything", spec)
+}
+
+/// A server of somebody else, which gets a token for each caller and headers of ours. A decision point is asked.
+pub(super) fn exchanged() -> Value {
+    let headers = json!({"addPlaintextHeaders": {"X-Tenant": "blue"},
+        "addHeadersFromSecret": [{"headerName": "X-Key", "valueSecretRef": own("key")}]});
+    let spec = json!({"oidcConfigRef": login(), "authzConfigRef": {"name": "decisions"}, "headerForward": headers,
+        "externalAuthConfigRef": {"name": "exchange"}, "audit": {"enabled": true}, "telemetryConfigRef": {"name": "page"}});
+    remote_proxy("exchanged", spec)
+}
+
+/// One that gets the same token for everybody.
+pub(super) fn fixed() -> Value {
+    remote_proxy("fixed", json!({"externalAuthConfigRef": {"name": "fixed"}}))
+}
