@@ -11,7 +11,7 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri};
 use hyper::body::Incoming;
-use skep_mcp::{Message, Param, Revision, header, method};
+use skep_mcp::{Message, Param, Revision, header, method, translate};
 
 use super::line::{Line, Lost, Replies};
 use super::reading::{Expected, Reading};
@@ -202,6 +202,12 @@ impl HttpLine {
         Ok(response)
     }
 
+    /// A request without what the server's revision has no word for, if it says such a thing.
+    fn fitted(&self, request: &Message) -> Option<Message> {
+        let Speaks::Legacy { revision: Some(revision), .. } = &self.speaks else { return None };
+        Message::read(translate::request_for(request, *revision)?).ok()
+    }
+
     fn replies(&self, response: Response<Incoming>, request: &Message, number: Option<u64>) -> Replies {
         Reading::new(self.clone(), response, Expected::new(request, number), self.largest).replies()
     }
@@ -212,10 +218,10 @@ impl HttpLine {
     }
 }
 
-pub(crate) use super::reading::is_json;
+pub(crate) use super::reading::{is_json, is_stream};
 
 /// What of a response that is none of the protocol matters to a client.
-fn refusal(response: &Response<Incoming>) -> answer::Answer {
+pub(super) fn refusal(response: &Response<Incoming>) -> answer::Answer {
     let mut told = answer::text(response.status(), "the MCP server refuses the request");
     for name in [WWW_AUTHENTICATE, RETRY_AFTER] {
         for value in response.headers().get_all(&name) {
@@ -229,7 +235,9 @@ impl Line for HttpLine {
     fn ask<'a>(&'a self, request: &'a Message) -> BoxFuture<'a, Result<Replies, Lost>> {
         Box::pin(async {
             let number = self.next.fetch_add(1, Ordering::Relaxed) + 1;
-            let response = self.post(request.renumbered(number), Some(request)).await?;
+            let fitted = self.fitted(request);
+            let sent = fitted.as_ref().unwrap_or(request);
+            let response = self.post(sent.renumbered(number), Some(sent)).await?;
             let replies = self.replies(response, request, Some(number));
             let Speaks::Modern(mirrors) = &self.speaks else { return Ok(replies) };
             Ok(if request.method() == method::TOOLS_LIST { mirrors.learning(replies) } else { replies })

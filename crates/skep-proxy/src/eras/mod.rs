@@ -17,6 +17,7 @@ pub(crate) mod parking;
 pub(crate) mod pool;
 mod reading;
 mod rounds;
+pub(crate) mod sse;
 pub(crate) mod verdict;
 
 use serde_json::json;

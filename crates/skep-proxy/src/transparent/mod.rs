@@ -3,17 +3,21 @@
 //! What the proxy adds: it refuses what is no message, knows the sessions, makes the handshake again when the server was
 //! replaced, and names addresses as clients can reach them.
 
+mod between;
 mod bridged;
+mod dialled;
 mod endpoint;
 mod headers;
 mod look;
 mod monitor;
+mod opening;
 mod recovery;
 mod target;
 #[cfg(test)]
 mod tests;
 pub(crate) mod upstream;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
@@ -24,6 +28,7 @@ use skep_mcp::era::Era;
 use skep_mcp::{Revision, header};
 use tokio_util::sync::CancellationToken;
 
+use self::between::Told;
 use self::bridged::Bridging;
 use self::endpoint::Rewrite;
 pub(crate) use self::headers::strip as strip_headers;
@@ -34,6 +39,7 @@ pub use self::target::{Dialect, Target, TargetError};
 use self::upstream::{Failed, Outgoing, Upstream, peer_origin};
 use crate::answer::{self, Answer};
 use crate::body::Body;
+use crate::eras::sse::Dialled;
 use crate::forwarded::Forwarded;
 use crate::intake;
 use crate::limits::Limits;
@@ -77,6 +83,9 @@ pub struct Transparent {
     readiness: Readiness,
     limits: Limits,
     bridging: Bridging,
+    told: Told,
+    /// The sessions of clients of other transports than the server's, where that is HTTP+SSE.
+    dialled: Option<Arc<Dialled>>,
 }
 
 impl Transparent {
@@ -84,8 +93,10 @@ impl Transparent {
     pub fn new(target: Target, limits: Limits, forwarded: Forwarded) -> Result<Self, TlsError> {
         let expected = CancellationToken::new();
         expected.cancel();
+        let upstream = Upstream::new(&target, &limits)?;
         Ok(Self {
-            upstream: Upstream::new(&target, &limits)?,
+            dialled: (target.dialect == Dialect::Sse).then(|| Dialled::new(&upstream, &limits)),
+            upstream,
             sessions: Sessions::new(SessionStore::Memory, &limits),
             turns: Turns::default(),
             forwarded,
@@ -98,6 +109,7 @@ impl Transparent {
             target,
             limits,
             bridging: Bridging::new(true),
+            told: Told::default(),
         })
     }
 
@@ -201,6 +213,9 @@ impl Transparent {
 
     /// Answers a request.
     pub(crate) async fn serve(&self, peer: Peer, request: Request<Upload>) -> Answer {
+        if self.is_streamable(&request) {
+            return self.serve_streamable(peer, request).await.unwrap_or_else(|refusal| refusal);
+        }
         let (parts, body) = request.into_parts();
         self.pass(peer, parts, body).await.unwrap_or_else(|refusal| refusal)
     }
@@ -217,7 +232,10 @@ impl Transparent {
         let handshake = known.handshake.map(|_| parts.clone());
         let rewrite = self.rewrite(&parts.headers);
         let mut outgoing = self.outgoing(peer, parts, &known)?;
-        if rewrite.is_some() {
+        if let Some(between) = known.between {
+            between.ask(&mut outgoing, known.payload.as_ref());
+        }
+        if rewrite.is_some() || handshake.is_some() {
             // What is to be changed has to be readable.
             outgoing.headers.remove(ACCEPT_ENCODING);
         }
@@ -226,11 +244,14 @@ impl Transparent {
             Some(parts) => self.settle(peer, parts, &mut known, response).await?,
             None => response.map(Body::Incoming),
         };
-        let (head, body) = response.into_parts();
+        let (mut head, mut body) = response.into_parts();
         if head.status == StatusCode::OK {
             self.served.cancel();
         }
         self.keep_session(&head, &outgoing, &known).await?;
+        if let Some(between) = known.between {
+            body = between.answer(&mut head, body, self.limits.line_bytes).await;
+        }
         Ok(hand_back(head, body, &known, rewrite))
     }
 
@@ -310,6 +331,9 @@ impl Transparent {
             session.metadata.insert(BACKEND_URL.to_owned(), peer_origin(&self.target, &response.extensions));
             if known.handshake.is_some() {
                 session.metadata.insert(INIT_BODY.to_owned(), String::from_utf8_lossy(&known.body).into_owned());
+            }
+            if let Some(between) = known.between {
+                between.mark(&mut session);
             }
             // What ends for it needs nothing more.
             self.sessions.create(session).await?;
