@@ -213,7 +213,7 @@ impl Destination for Transport {
                     older.serve(peer.scheme, request).await
                 }
                 (Self::Streamable { streamable, .. }, "/mcp") => streamable.serve(request).await,
-                (Self::Sse(sse), path) if path == sse.paths.stream => sse.open(peer.scheme, &request).await,
+                (Self::Sse(sse), path) if path == sse.paths.stream => sse.open(peer.scheme, request).await,
                 (Self::Sse(sse), path) if path == sse.paths.messages => sse.post(request).await,
                 (Self::Transparent(transparent), _) => transparent.serve(peer, request).await,
                 _ => answer::text(StatusCode::NOT_FOUND, "404 page not found"),

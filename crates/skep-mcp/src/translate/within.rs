@@ -50,10 +50,7 @@ pub fn result_for(result: &str, client: Revision) -> Result<Cow<'_, str>, EditEr
 }
 
 /// An array with each of its items as `change` gives it, if that changes any.
-fn changed<'a>(
-    array: Option<&'a str>,
-    change: impl Fn(&'a str) -> Cow<'a, str>,
-) -> Result<Option<String>, EditError> {
+fn changed<'a>(array: Option<&'a str>, change: impl Fn(&'a str) -> Cow<'a, str>) -> Result<Option<String>, EditError> {
     let Some(array) = array.filter(|array| array.starts_with('[')) else { return Ok(None) };
     let items: Vec<Cow<'_, str>> = json::items(array)?.into_iter().map(change).collect();
     let is_same = items.iter().all(|item| matches!(item, Cow::Borrowed(_)));
@@ -85,9 +82,7 @@ fn says(block: &str, structure: &str) -> bool {
 fn older_message(message: &str, client: Revision) -> Cow<'_, str> {
     let block = get(message, &["content"]).filter(|block| block.starts_with('{'));
     match block.map(|block| older_block(block, client)) {
-        Some(Cow::Owned(block)) => {
-            json::set(message, &["content"], &block).map_or(Cow::Borrowed(message), Cow::Owned)
-        }
+        Some(Cow::Owned(block)) => json::set(message, &["content"], &block).map_or(Cow::Borrowed(message), Cow::Owned),
         Some(Cow::Borrowed(_)) | None => Cow::Borrowed(message),
     }
 }

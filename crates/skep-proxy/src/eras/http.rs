@@ -93,11 +93,23 @@ impl HttpLine {
         Self { speaks: Speaks::Legacy { session, revision: Some(revision) }, ..self.clone() }
     }
 
+    /// The same line to another address of the server.
+    #[must_use]
+    pub(crate) fn towards(mut self, uri: Uri) -> Self {
+        self.uri = uri;
+        self
+    }
+
     /// The line of somebody who is known, and who signs for them.
     #[must_use]
     pub(crate) fn of(mut self, caller: Option<Arc<str>>, signer: Option<Signer>) -> Self {
         (self.caller, self.signer) = (caller, signer);
         self
+    }
+
+    /// The same line, for a client that says this about itself now.
+    pub(super) fn renewed(&self, headers: HeaderMap, signer: Option<Signer>) -> Self {
+        Self { headers, signer, ..self.clone() }
     }
 
     /// The same line, signed by whoever signs for another one of the same client now.

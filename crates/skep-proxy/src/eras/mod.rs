@@ -8,6 +8,7 @@
 
 mod call;
 pub(crate) mod changes;
+pub(crate) mod dialled;
 pub(crate) mod http;
 pub(crate) mod legacy_client;
 pub(crate) mod line;
@@ -17,7 +18,6 @@ pub(crate) mod parking;
 pub(crate) mod pool;
 mod reading;
 mod rounds;
-pub(crate) mod sse;
 pub(crate) mod verdict;
 
 use serde_json::json;

@@ -313,7 +313,9 @@ impl Bridge {
     pub(super) fn tell(&self, method: &str, params: &serde_json::Value) {
         let text = format!(r#"{{"jsonrpc":"2.0","id":0,"method":{},"params":{params}}}"#, json::quote(method));
         let sent = Message::read(text.into()).map(|request| {
-            self.calls.begin(&request, Caller::default(), &EventStream::new(0, false), true).map(super::calls::Ticket::keep)
+            self.calls
+                .begin(&request, Caller::default(), &EventStream::new(0, false), true)
+                .map(super::calls::Ticket::keep)
         });
         if !matches!(sent, Ok(Ok(()))) {
             tracing::warn!(method, "the MCP server does not read what it is told");

@@ -355,7 +355,9 @@ mod tests {
     async fn what_nobody_waits_for_is_called_off_and_its_answer_dropped() {
         let (calls, mut sent) = calls(10);
         let stream = EventStream::new(0, false);
-        let ticket = calls.begin(&message(r#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#), Caller::default(), &stream, true).unwrap();
+        let ticket = calls
+            .begin(&message(r#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#), Caller::default(), &stream, true)
+            .unwrap();
         let number = ticket.number();
         sent.recv().await.unwrap();
         drop(ticket);
@@ -371,15 +373,18 @@ mod tests {
     async fn late_and_lost_requests_are_answered_with_their_own_ids() {
         let (calls, _sent) = calls(10);
         let stream = EventStream::new(0, false);
-        let ticket = calls.begin(&message(r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#), Caller::default(), &stream, true).unwrap();
+        let ticket = calls
+            .begin(&message(r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#), Caller::default(), &stream, true)
+            .unwrap();
         calls.expire(Instant::now());
         let (end, answer) = stream.outcome().await;
         assert_eq!(end, End::TimedOut);
         assert!(answer.starts_with(br#"{"jsonrpc":"2.0","id":7,"error":{"code":-32000"#));
         drop(ticket);
         let stream = EventStream::new(0, false);
-        let _ticket =
-            calls.begin(&message(r#"{"jsonrpc":"2.0","id":8,"method":"ping"}"#), Caller::default(), &stream, true).unwrap();
+        let _ticket = calls
+            .begin(&message(r#"{"jsonrpc":"2.0","id":8,"method":"ping"}"#), Caller::default(), &stream, true)
+            .unwrap();
         calls.fail_all(&Fault::new(INTERNAL_ERROR, "gone"), End::Lost);
         assert_eq!(stream.outcome().await.0, End::Lost);
     }
@@ -391,8 +396,14 @@ mod tests {
         assert!(calls.send(Bytes::from_static(b"{}")).is_err());
         assert_eq!(sent.try_recv().unwrap(), "{  \"a\":1}");
         let stream = EventStream::new(0, false);
-        let first = calls.begin(&message(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), Caller::default(), &stream, true).unwrap();
-        assert!(calls.begin(&message(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), Caller::default(), &stream, true).is_err());
+        let first = calls
+            .begin(&message(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), Caller::default(), &stream, true)
+            .unwrap();
+        assert!(
+            calls
+                .begin(&message(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), Caller::default(), &stream, true)
+                .is_err()
+        );
         assert_eq!(calls.len(), 1);
         first.keep();
     }

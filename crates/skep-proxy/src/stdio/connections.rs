@@ -56,6 +56,11 @@ impl Bridge {
         Self::with_processes(limits, readiness, SessionStore::Memory, NoProcesses)
     }
 
+    /// Whether there is a session of this name, whosever it is.
+    pub(crate) fn holds(self: &Arc<Self>, id: &str) -> bool {
+        !Arc::ptr_eq(self, &self.of_session(Some(id)))
+    }
+
     /// Whether a caller has such a session here.
     pub(crate) async fn has_session(
         self: &Arc<Self>,

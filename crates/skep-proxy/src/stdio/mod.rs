@@ -26,8 +26,8 @@ mod streamable;
 mod subscriptions;
 
 pub use bridge::Bridge;
-pub(crate) use connections::LineSession;
 pub use connect::{ChildProcess, ChildProcesses, ConnectError, Connector, Streams};
+pub(crate) use connections::LineSession;
 pub use link::LinkError;
 pub use processes::Processes;
 pub(crate) use sse::{Paths, Sse};

@@ -46,7 +46,8 @@ impl Line for ProcessLine {
             }
             // Whoever has the process alone hears all that it says.
             let stream = EventStream::new(0, self.bridge.audience() == Audience::OneSession);
-            let ticket = self.bridge.calls().begin(request, Caller::default(), &stream, true).map_err(|Full| Lost::Unreached)?;
+            let ticket =
+                self.bridge.calls().begin(request, Caller::default(), &stream, true).map_err(|Full| Lost::Unreached)?;
             Ok(stream.messages(ticket))
         })
     }

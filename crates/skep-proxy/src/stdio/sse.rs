@@ -12,8 +12,10 @@ use skep_mcp::{Kind, Message, Payload, Revision, header, method};
 use super::bridge::Bridge;
 use super::caller::Caller;
 use super::clients::Client;
+use super::connect::Connector;
 use super::handshake;
 use super::other_era::Place;
+use super::processes::Begun;
 use crate::answer::{self, Answer};
 use crate::forwarded::{self, Forwarded};
 use crate::intake::{self, Accepts};
@@ -38,8 +40,15 @@ impl Paths {
     /// The one endpoint of streamable HTTP.
     pub(crate) const SHARED: Self = Self { stream: "/mcp", messages: "/mcp", session: "sessionId" };
 
+    /// Whether a request opens a stream at an endpoint that streamable HTTP has, too. Whoever speaks that has a session
+    /// before it opens a stream.
+    pub(crate) fn is_opening(headers: &HeaderMap) -> bool {
+        let is_other = headers.contains_key(header::SESSION_ID) || headers.contains_key(header::PROTOCOL_VERSION);
+        !is_other && Accepts::read(headers).is_ok_and(|accepts| accepts.events)
+    }
+
     /// The session that an address names.
-    fn session<'a>(&self, uri: &'a http::Uri) -> Option<&'a str> {
+    pub(crate) fn session<'a>(&self, uri: &'a http::Uri) -> Option<&'a str> {
         let mut pairs = uri.query().unwrap_or_default().split('&');
         pairs.find_map(|pair| pair.strip_prefix(self.session)?.strip_prefix('=')).filter(|id| !id.is_empty())
     }
@@ -55,45 +64,53 @@ pub(crate) struct Sse {
 
 impl Sse {
     /// Whether a request to an endpoint that streamable HTTP has, too, is of this transport. Whoever speaks the other one
-    /// has a session before it opens a stream, and does not name it in the address.
+    /// does not name its session in the address.
     pub(crate) fn is_meant(&self, request: &Request<Upload>) -> bool {
         let headers = request.headers();
-        if headers.contains_key(header::SESSION_ID) {
-            return false;
-        }
         match *request.method() {
-            Method::GET => {
-                !headers.contains_key(header::PROTOCOL_VERSION)
-                    && Accepts::read(headers).is_ok_and(|accepts| accepts.events)
+            Method::GET => Paths::is_opening(headers),
+            Method::POST => {
+                let is_other = headers.contains_key(header::SESSION_ID) || intake::is_modern(headers);
+                !is_other && self.paths.session(request.uri()).is_some()
             }
-            Method::POST => self.paths.session(request.uri()).is_some() && !intake::is_modern(headers),
             _ => false,
         }
     }
 
     /// Answers a request to the endpoint that is both.
     pub(crate) async fn serve(&self, scheme: &str, request: Request<Upload>) -> Answer {
-        if request.method() == Method::GET { self.open(scheme, &request).await } else { self.post(request).await }
+        if request.method() == Method::GET { self.open(scheme, request).await } else { self.post(request).await }
     }
 
     /// Opens a stream.
-    pub(crate) async fn open(&self, scheme: &str, request: &Request<Upload>) -> Answer {
+    pub(crate) async fn open(&self, scheme: &str, request: Request<Upload>) -> Answer {
         if request.method() != Method::GET {
             return answer::wrong_method("GET");
         }
-        self.begin_session(scheme, request).await.unwrap_or_else(|refusal| refusal)
+        let (parts, _) = request.into_parts();
+        let opened = async { self.begin_session(self.bridge.begin().await?, scheme, &parts).await };
+        opened.await.map_or_else(|refusal| refusal, |(answer, _)| answer)
     }
 
-    async fn begin_session(&self, scheme: &str, request: &Request<Upload>) -> Result<Answer, Answer> {
-        let begun = self.bridge.begin().await?;
-        let owner = identity::proven(request.extensions());
+    /// Opens a stream for a session that brings its connection, and names the session.
+    pub(crate) async fn open_over(
+        &self,
+        connector: Box<dyn Connector>,
+        scheme: &str,
+        parts: &Parts,
+    ) -> Result<(Answer, Arc<str>), Answer> {
+        self.begin_session(self.bridge.begin_with(connector).await?, scheme, parts).await
+    }
+
+    async fn begin_session(&self, begun: Begun, scheme: &str, parts: &Parts) -> Result<(Answer, Arc<str>), Answer> {
+        let owner = identity::proven(&parts.extensions);
         let client = begun.bridge.open_session(Revision::November2024, sessions::Kind::Sse, owner).await?;
-        let address = self.address(scheme, request.headers(), request.uri(), &client.id);
+        let address = self.address(scheme, &parts.headers, &parts.uri, &client.id);
         let first = Frame { name: Some("endpoint"), data: address.as_bytes(), ..Default::default() }.encode();
         let gone = Gone { bridge: Arc::clone(&begun.bridge), id: Arc::clone(&client.id) };
         let events = client.background().read(gone);
         begun.keep(&client.id);
-        Ok(answer::events(events.after(first.into())))
+        Ok((answer::events(events.after(first.into())), Arc::clone(&client.id)))
     }
 
     /// The address for the messages of a session, as the client can reach it.

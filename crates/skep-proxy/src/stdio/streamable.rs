@@ -194,8 +194,7 @@ impl Streamable {
         if answers.is_empty() {
             return Ok(answer::empty(StatusCode::ACCEPTED));
         }
-        let text = [&b"["[..], &answers.join(&b","[..]), b"]"].concat();
-        Ok(answer::json(StatusCode::OK, text))
+        Ok(answer::batch(&answers))
     }
 
     async fn take_member(&self, client: Option<&Arc<Client>>, message: &Result<Message, ReadError>) -> Option<Bytes> {

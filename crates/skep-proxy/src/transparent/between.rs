@@ -12,9 +12,9 @@ use parking_lot::Mutex;
 use skep_mcp::sse::Event;
 use skep_mcp::{Message, Param, Payload, Revision, header, json, translate};
 
+use super::Transparent;
 use super::look::Known;
 use super::upstream::Outgoing;
-use super::Transparent;
 use crate::body::{Body, BodyError};
 use crate::eras::http::{is_json, is_stream};
 use crate::passing::{self, Change};
@@ -126,7 +126,12 @@ impl Between {
 impl Transparent {
     /// Settles the revision of a session, and gives another answer to its handshake where the server's would not do: a
     /// client that asks for a revision which we know is told that one, whatever its server speaks.
-    pub(super) fn settle_revision(&self, known: &mut Known, handshake: &Message, answer: Option<&Message>) -> Option<String> {
+    pub(super) fn settle_revision(
+        &self,
+        known: &mut Known,
+        handshake: &Message,
+        answer: Option<&Message>,
+    ) -> Option<String> {
         let server = answer.and_then(Message::result).and_then(translate::agreed)?;
         let asked = handshake.param_text(Param::ProtocolVersion).unwrap_or_default();
         let Some(client) = Revision::parse(&asked).filter(|revision| !revision.is_stateless()) else {

@@ -128,14 +128,14 @@ impl Transparent {
         let eras = &self.bridging.eras;
         if message.kind() != Kind::Request {
             // Without a session there is nothing that a notification could be about.
-            let is_for_nobody = self.dialled.is_some() || eras.known() == Some(Verdict::Legacy);
+            let is_for_nobody = self.target.dialect == Dialect::Sse || eras.known() == Some(Verdict::Legacy);
             return Ok(is_for_nobody.then(|| answer::empty(StatusCode::ACCEPTED)));
         }
         let line = self.line(peer, parts)?;
-        let opener: Arc<dyn Opener> = match &self.dialled {
+        let opener: Arc<dyn Opener> = match self.target.dialect {
             // Its transport belongs to one era only.
-            Some(dialled) => Arc::new(self.dial(dialled, peer, parts)?),
-            None => {
+            Dialect::Sse => Arc::new(self.dial(peer, parts)?),
+            Dialect::Streamable => {
                 let verdict = eras.verdict(&line).await;
                 if verdict.map_err(|unknown| unknown.answer(message.owned_id().as_ref()))? == Verdict::Modern {
                     return Ok(None);
@@ -286,11 +286,8 @@ impl Transparent {
             }
             self.bridging.parking.close().await;
             self.bridging.pool.close().await;
-            if let Some(dialled) = &self.dialled {
-                dialled.bridge.end_connections().await;
-            }
+            self.dialled.bridge.end_connections().await;
         };
         let _ = tokio::time::timeout(FAREWELL, ending).await;
     }
 }
-

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{Method, Request, StatusCode};
-use skep_mcp::{Kind, Payload, header, method};
+use skep_mcp::{Kind, Message, Payload, header, method};
 
 use super::Transparent;
-use super::target::join;
+use super::target::{Dialect, join};
 use crate::answer::{self, Answer};
-use crate::eras::sse::{Credentials, Dial, Dialled};
+use crate::eras::dialled::{Credentials, Dial};
 use crate::intake::{self, Accepts};
 use crate::listener::Peer;
 use crate::middleware::identity;
@@ -32,12 +32,13 @@ impl Transparent {
                 && !intake::is_modern(headers)
                 && Accepts::read(headers).is_ok_and(|accepts| accepts.events)
         };
-        self.dialled.is_some() && (headers.contains_key(header::SESSION_ID) && !intake::is_modern(headers) || is_post())
+        self.target.dialect == Dialect::Sse
+            && (headers.contains_key(header::SESSION_ID) && !intake::is_modern(headers) || is_post())
     }
 
     /// Answers such a request.
     pub(super) async fn serve_streamable(&self, peer: Peer, request: Request<Upload>) -> Result<Answer, Answer> {
-        let Some(dialled) = &self.dialled else { return Err(answer::empty(StatusCode::NOT_FOUND)) };
+        let dialled = &self.dialled;
         if let Some(reason) = self.readiness.reason() {
             return Err(answer::not_ready(&reason));
         }
@@ -60,10 +61,11 @@ impl Transparent {
                 && message.kind() == Kind::Request
             {
                 intake::require_json(&parts.headers)?;
-                return self.open_dialled(dialled, peer, &parts, message).await;
+                return self.open_dialled(peer, &parts, message).await;
             }
             if named.is_none() {
-                let told = "the MCP server has sessions only: begin with initialize, and name the session in Mcp-Session-Id";
+                let told =
+                    "the MCP server has sessions only: begin with initialize, and name the session in Mcp-Session-Id";
                 return Err(answer::text(StatusCode::BAD_REQUEST, told));
             }
             sent = Sent { text: sent.text, payload: Some(payload) };
@@ -72,14 +74,8 @@ impl Transparent {
         Ok(streamable.serve(Request::from_parts(parts, Upload::Read(sent))).await)
     }
 
-    async fn open_dialled(
-        &self,
-        dialled: &Arc<Dialled>,
-        peer: Peer,
-        parts: &Parts,
-        handshake: &skep_mcp::Message,
-    ) -> Result<Answer, Answer> {
-        let dial = self.dial(dialled, peer, parts)?;
+    async fn open_dialled(&self, peer: Peer, parts: &Parts, handshake: &Message) -> Result<Answer, Answer> {
+        let (dial, dialled) = (self.dial(peer, parts)?, &self.dialled);
         let credentials = Credentials::new(dial.headers, dial.signer);
         let connector = dialled.connect(dial.stream, &credentials).await;
         let connector = connector.map_err(|problem| problem.answer(handshake.owned_id().as_ref()))?;
@@ -92,13 +88,13 @@ impl Transparent {
     }
 
     /// What opens sessions for the client of a request.
-    pub(super) fn dial(&self, dialled: &Arc<Dialled>, peer: Peer, parts: &Parts) -> Result<Dial, Answer> {
+    pub(super) fn dial(&self, peer: Peer, parts: &Parts) -> Result<Dial, Answer> {
         let bad = || answer::text(StatusCode::BAD_REQUEST, "the address cannot be passed on");
         let path = self.target.path_and_query(&Method::GET, &parts.uri).ok_or_else(bad)?;
         // A server of ours has no other path than the client's, and the client's may be that of the other transport.
         let path = if path.path() == STREAMABLE && !self.target.is_remote { STREAM } else { path };
         let stream = join(&self.target.origin(), &path).ok_or_else(bad)?;
         let headers = self.line(peer, parts)?.headers().clone();
-        Ok(Dial { dialled: Arc::clone(dialled), stream, headers, signer: parts.extensions.get().cloned() })
+        Ok(Dial { dialled: Arc::clone(&self.dialled), stream, headers, signer: parts.extensions.get().cloned() })
     }
 }

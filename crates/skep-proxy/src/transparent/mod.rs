@@ -3,6 +3,7 @@
 //! What the proxy adds: it refuses what is no message, knows the sessions, makes the handshake again when the server was
 //! replaced, and names addresses as clients can reach them.
 
+mod batches;
 mod between;
 mod bridged;
 mod dialled;
@@ -10,6 +11,7 @@ mod endpoint;
 mod headers;
 mod look;
 mod monitor;
+mod older_transport;
 mod opening;
 mod recovery;
 mod target;
@@ -39,7 +41,7 @@ pub use self::target::{Dialect, Target, TargetError};
 use self::upstream::{Failed, Outgoing, Upstream, peer_origin};
 use crate::answer::{self, Answer};
 use crate::body::Body;
-use crate::eras::sse::Dialled;
+use crate::eras::dialled::Dialled;
 use crate::forwarded::Forwarded;
 use crate::intake;
 use crate::limits::Limits;
@@ -84,8 +86,8 @@ pub struct Transparent {
     limits: Limits,
     bridging: Bridging,
     told: Told,
-    /// The sessions of clients of other transports than the server's, where that is HTTP+SSE.
-    dialled: Option<Arc<Dialled>>,
+    /// The sessions of clients of another transport than the server's.
+    dialled: Arc<Dialled>,
 }
 
 impl Transparent {
@@ -95,7 +97,7 @@ impl Transparent {
         expected.cancel();
         let upstream = Upstream::new(&target, &limits)?;
         Ok(Self {
-            dialled: (target.dialect == Dialect::Sse).then(|| Dialled::new(&upstream, &limits)),
+            dialled: Dialled::new(&upstream, &limits),
             upstream,
             sessions: Sessions::new(SessionStore::Memory, &limits),
             turns: Turns::default(),
@@ -216,6 +218,9 @@ impl Transparent {
         if self.is_streamable(&request) {
             return self.serve_streamable(peer, request).await.unwrap_or_else(|refusal| refusal);
         }
+        if let Some(session) = self.older_session(&request) {
+            return self.serve_older(peer, &session, request).await.unwrap_or_else(|refusal| refusal);
+        }
         let (parts, body) = request.into_parts();
         self.pass(peer, parts, body).await.unwrap_or_else(|refusal| refusal)
     }
@@ -229,7 +234,11 @@ impl Transparent {
         if let Some(answer) = self.bridge(peer, &parts, &mut known).await? {
             return Ok(answer);
         }
+        if let Some(answer) = self.unbatch(peer, &parts, &mut known).await? {
+            return Ok(answer);
+        }
         let handshake = known.handshake.map(|_| parts.clone());
+        let opening = self.opens_older(&parts).then(|| parts.clone());
         let rewrite = self.rewrite(&parts.headers);
         let mut outgoing = self.outgoing(peer, parts, &known)?;
         if let Some(between) = known.between {
@@ -240,6 +249,9 @@ impl Transparent {
             outgoing.headers.remove(ACCEPT_ENCODING);
         }
         let response = self.exchange(&outgoing, &known).await?;
+        if let Some(parts) = opening.filter(|_| Self::has_no_stream(response.status())) {
+            return self.open_older(peer, &parts).await;
+        }
         let response = match &handshake {
             Some(parts) => self.settle(peer, parts, &mut known, response).await?,
             None => response.map(Body::Incoming),

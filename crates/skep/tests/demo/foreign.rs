@@ -73,8 +73,9 @@ fn check_progress(peer: &mut Peer) {
     let steps = json!({"name": "steps", "arguments": {}, "_meta": {"progressToken": "p"}});
     let messages = peer.ask("tools/call", &steps);
     let told = messages.iter().filter(|message| message["method"] == "notifications/progress");
-    let told: Vec<(f64, &Value)> =
-        told.map(|message| (message["params"]["progress"].as_f64().unwrap(), &message["params"]["progressToken"])).collect();
+    let told: Vec<(f64, &Value)> = told
+        .map(|message| (message["params"]["progress"].as_f64().unwrap(), &message["params"]["progressToken"]))
+        .collect();
     assert_eq!(told, [(1.0, &json!("p")), (2.0, &json!("p"))]);
 }
 

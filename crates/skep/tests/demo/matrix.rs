@@ -181,3 +181,16 @@ fn everything_before_servers_on_sse() {
         }
     });
 }
+
+// The other way round: clients on HTTP+SSE before servers that do not speak it.
+#[test]
+fn everything_else_over_sse_before_servers_on_streamable_http() {
+    cells::each(&pairs(&REVISIONS, &WITH_SESSIONS), |(server, client)| {
+        eprintln!("a client of {client} on HTTP+SSE, a server of {server} on streamable HTTP");
+        let process = Server::of_revision("streamable-http", server);
+        let proxied = Proxied::transparent(Dialect::Streamable, &process, false);
+        for check in OVER_SSE.into_iter().chain([check_questions as fn(&mut Peer), check_logs]) {
+            check(&mut Peer::through_sse(&proxied.address, "/sse", client, server));
+        }
+    });
+}

@@ -126,7 +126,8 @@ async fn clients_without_sessions_are_known_by_the_revision_that_they_name() {
     let told = answer(&before, Request::post(&initialize("2025-06-18"))).await;
     assert_eq!(told["result"]["protocolVersion"], "2025-06-18");
     server.seen();
-    for (named, expected) in [("2025-06-18", "2025-11-25"), ("2025-11-25", "2025-11-25"), ("2025-03-26", "2025-03-26")] {
+    for (named, expected) in [("2025-06-18", "2025-11-25"), ("2025-11-25", "2025-11-25"), ("2025-03-26", "2025-03-26")]
+    {
         let call = Request::post(&request(1, "tools/call", &json!({"name": "t"})));
         answer(&before, call.header("MCP-Protocol-Version", named)).await;
         assert_eq!(server.seen()[0].header("mcp-protocol-version"), Some(expected), "{named}");

@@ -6,52 +6,29 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::header::ACCEPT;
-use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
+use http::{HeaderValue, Method, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use parking_lot::Mutex;
-use skep_mcp::fault::{Fault, INTERNAL_ERROR};
 use skep_mcp::lines::{Line, LineSplitter};
 use skep_mcp::sse::{Event, Piece, Splitter};
 use skep_mcp::{Kind, Message};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
+use super::{BUFFER, Credentials};
 use crate::answer;
 use crate::eras::http::{is_stream, refusal};
 use crate::eras::line::Lost;
 use crate::eras::modern_client::Running;
 use crate::limits;
-use crate::middleware::aws_sts::Signer;
 use crate::stdio::{ConnectError, Connector, Streams};
-use crate::transparent::upstream::{Outgoing, Upstream, resolve};
+use crate::transparent::upstream::{Upstream, resolve};
 
 /// How long a server may take to say where messages go, and to take one.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Bytes between the bridge and the server that are under way.
-const BUFFER: usize = 64 << 10;
 /// Bytes of the answer to a message, which says no more than that it was taken.
 const ACCEPTED_BYTES: usize = 64 << 10;
-
-/// As whom a server is talked to. What a client proves itself with may change while its session lasts.
-#[derive(Debug)]
-pub(crate) struct Credentials(Mutex<(HeaderMap, Option<Signer>)>);
-
-impl Credentials {
-    pub(crate) fn new(headers: HeaderMap, signer: Option<Signer>) -> Arc<Self> {
-        Arc::new(Self(Mutex::new((headers, signer))))
-    }
-
-    /// What the client proves itself with from now on.
-    pub(crate) fn renew(&self, headers: HeaderMap, signer: Option<Signer>) {
-        *self.0.lock() = (headers, signer);
-    }
-
-    fn outgoing(&self, method: Method, uri: Uri, body: Bytes) -> Outgoing {
-        let (headers, signer) = self.0.lock().clone();
-        Outgoing { method, uri, headers, body, signer }
-    }
-}
 
 /// A server, for one session.
 #[derive(Debug)]
@@ -132,7 +109,7 @@ impl Connector for SseServer {
                 None => self.open().await.map_err(|lost| {
                     // One that says no will not say yes.
                     let is_final = matches!(lost, Lost::Refused(_));
-                    ConnectError { message: lost.fault().message, is_final }
+                    ConnectError { message: lost.fault().message.into_owned(), is_final }
                 })?,
             };
             Ok(self.talk(opened))
@@ -213,18 +190,17 @@ impl Posting {
         post.headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let (upstream, refusals) = (self.upstream.clone(), self.refusals.clone());
         let posting = tokio::spawn(async move {
-            let told = match upstream.send(&post).await {
+            let fault = match upstream.send(&post).await {
                 Ok(response) if response.status().is_success() => {
                     // A connection whose answer was read can be used again.
                     let _ = Limited::new(response.into_body(), ACCEPTED_BYTES).collect().await;
                     return;
                 }
-                Ok(response) => Lost::Refused(Box::new(refusal(&response))),
-                Err(_) => Lost::Unreached,
+                Ok(response) => Lost::Refused(Box::new(refusal(&response))).fault(),
+                Err(_) => Lost::Unreached.fault(),
             };
             let request = Message::read(line).ok().filter(|message| message.kind() == Kind::Request);
             if let Some(request) = request {
-                let fault = Fault::new(INTERNAL_ERROR, told.fault().message);
                 // Without anybody who reads it there is nobody to tell.
                 let _ = refusals.send(fault.answer(request.owned_id().as_ref()).into()).await;
             }

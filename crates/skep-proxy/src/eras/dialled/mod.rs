@@ -1,32 +1,63 @@
-//! Servers that are reached by HTTP+SSE, for clients that do not speak it: each session has a stream of its own.
+//! Servers on another transport than their client's: each session has a connection of its own.
 //!
-//! Such a server is talked to in messages that are not tied to requests, like one on standard input and output. So it is
-//! the [`Bridge`] that knows whose they are.
+//! On HTTP+SSE messages are not tied to requests, like on standard input and output. So where one side speaks it and the
+//! other one speaks streamable HTTP, it is the [`Bridge`] that knows whose they are.
 
-mod server;
+mod sse;
+mod streamable;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
+use bytes::Bytes;
 use futures::future::BoxFuture;
-use http::{HeaderMap, Uri};
+use http::{HeaderMap, Method, Uri};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use skep_mcp::{Revision, method};
 use tokio::sync::Semaphore;
 
-pub(crate) use self::server::Credentials;
-use self::server::SseServer;
-use super::line::{self, Lost, NoSession};
+use self::sse::SseServer;
+use self::streamable::StreamableServer;
+use super::http::HttpLine;
+use super::line::{self, NoSession};
 use super::own_name;
 use super::pool::{Opener, ServerSession};
 use crate::limits::Limits;
 use crate::middleware::aws_sts::Signer;
 use crate::stdio::{Bridge, Connector};
-use crate::transparent::upstream::Upstream;
+use crate::transparent::upstream::{Outgoing, Upstream};
 
 /// Sessions at the same time.
 const ALL: usize = 1024;
+/// Bytes between the bridge and a server that are under way.
+const BUFFER: usize = 64 << 10;
+
+/// As whom a server is talked to. What a client proves itself with may change while its session lasts.
+#[derive(Debug)]
+pub(crate) struct Credentials(Mutex<(HeaderMap, Option<Signer>)>);
+
+impl Credentials {
+    pub(crate) fn new(headers: HeaderMap, signer: Option<Signer>) -> Arc<Self> {
+        Arc::new(Self(Mutex::new((headers, signer))))
+    }
+
+    /// What the client proves itself with from now on.
+    fn renew(&self, headers: HeaderMap, signer: Option<Signer>) {
+        *self.0.lock() = (headers, signer);
+    }
+
+    fn outgoing(&self, method: Method, uri: Uri, body: Bytes) -> Outgoing {
+        let (headers, signer) = self.0.lock().clone();
+        Outgoing { method, uri, headers, body, signer }
+    }
+
+    /// A line as whoever the client is now.
+    fn on(&self, line: &HttpLine) -> HttpLine {
+        let (headers, signer) = self.0.lock().clone();
+        line.renewed(headers, signer)
+    }
+}
 
 /// All sessions at one server.
 #[derive(Debug)]
@@ -52,7 +83,7 @@ impl Dialled {
         })
     }
 
-    /// Opens a stream at an address.
+    /// Opens a stream of HTTP+SSE at an address.
     pub(crate) async fn connect(
         &self,
         stream: Uri,
@@ -72,6 +103,17 @@ impl Dialled {
         Ok(Box::new(server))
     }
 
+    /// A server on streamable HTTP, reached by this line.
+    pub(crate) fn streamable(
+        &self,
+        line: HttpLine,
+        credentials: &Arc<Credentials>,
+    ) -> Result<Box<dyn Connector>, NoSession> {
+        let room = Arc::clone(&self.room).try_acquire_owned().map_err(|_| NoSession::Full)?;
+        let credentials = Arc::clone(credentials);
+        Ok(Box::new(StreamableServer { line, credentials, largest: self.largest, _room: room }))
+    }
+
     /// Remembers as whom the session of a client talks to the server.
     pub(crate) fn remember(&self, session: &str, credentials: &Arc<Credentials>) {
         let mut known = self.credentials.lock();
@@ -88,7 +130,7 @@ impl Dialled {
     }
 }
 
-/// Opens sessions for one client without any.
+/// Opens sessions at a server on HTTP+SSE for one client without any.
 #[derive(Debug)]
 pub(crate) struct Dial {
     pub(crate) dialled: Arc<Dialled>,
@@ -115,11 +157,5 @@ impl Opener for Dial {
             }
             Ok(ServerSession::of_lines(session))
         })
-    }
-}
-
-impl From<Lost> for NoSession {
-    fn from(lost: Lost) -> Self {
-        Self::Lost(lost)
     }
 }
