@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use self::Feature::{Cancellation, Changes, Logs, Questions};
 use crate::peer::{Peer, STATELESS};
 
 /// Far longer than a server takes to notice that a request was called off, on a machine that is busy.
@@ -22,8 +23,38 @@ pub(crate) enum Feature {
     Cancellation,
 }
 
-impl Feature {
-    pub(crate) const ALL: [Self; 4] = [Self::Questions, Self::Logs, Self::Changes, Self::Cancellation];
+/// What a server has towards clients of sessions, and towards those whose requests stand alone.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Has {
+    pub(crate) sessions: &'static [Feature],
+    pub(crate) alone: &'static [Feature],
+}
+
+impl Has {
+    pub(crate) const ALL: Self =
+        Self { sessions: &[Questions, Logs, Changes, Cancellation], alone: &[Questions, Logs, Changes, Cancellation] };
+    pub(crate) const ALL_BUT_CHANGES: Self =
+        Self { sessions: &[Questions, Logs, Cancellation], alone: &[Questions, Logs, Cancellation] };
+    /// It does not promise to tell changes, so that only those hear of them who did not ask.
+    pub(crate) const CHANGES_UNTOLD: Self =
+        Self { sessions: &[Questions, Logs, Changes, Cancellation], alone: &[Questions, Logs, Cancellation] };
+    pub(crate) const MORE_FOR_SESSIONS: Self = Self { sessions: &[Questions, Logs, Cancellation], alone: &[Questions] };
+    pub(crate) const QUESTIONS: Self = Self { sessions: &[Questions], alone: &[Questions] };
+
+    fn towards(self, peer: &Peer) -> &'static [Feature] {
+        if peer.is_stateless() { self.alone } else { self.sessions }
+    }
+
+    /// The same of a process on lines: one that clients share can neither ask nor log.
+    fn on_lines(self, peer: &Peer) -> Vec<Feature> {
+        let is_shared = peer.is_stateless();
+        let is_unshared = |feature: &Feature| match feature {
+            Questions => !is_shared || peer.server == STATELESS,
+            Logs => !is_shared,
+            Changes | Cancellation => true,
+        };
+        self.towards(peer).iter().copied().filter(is_unshared).collect()
+    }
 }
 
 fn text(result: &Value) -> &str {
@@ -34,8 +65,19 @@ fn call(peer: &mut Peer, name: &str, arguments: &Value) -> Value {
     peer.result("tools/call", &json!({"name": name, "arguments": arguments}))
 }
 
-/// Uses every feature that there is.
-pub(crate) fn check(peer: &mut Peer, has: &[Feature]) {
+/// Uses every feature that a server on HTTP has.
+pub(crate) fn check_server(peer: &mut Peer, has: Has) {
+    let has = has.towards(peer);
+    check(peer, has);
+}
+
+/// Uses every feature that a process on lines has.
+pub(crate) fn check_process(peer: &mut Peer, has: Has) {
+    let has = has.on_lines(peer);
+    check(peer, &has);
+}
+
+fn check(peer: &mut Peer, has: &[Feature]) {
     eprintln!("a client of {}, which has {has:?}", peer.revision);
     let tools = peer.result("tools/list", &json!({}));
     let names: Vec<&Value> = tools["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
@@ -45,16 +87,16 @@ pub(crate) fn check(peer: &mut Peer, has: &[Feature]) {
     assert_eq!(text(&call(peer, "echo", &json!({"message": "hum"}))), "hum");
     check_the_rest_of_the_catalog(peer);
     check_progress(peer);
-    if has.contains(&Feature::Questions) && peer.oldest() >= "2025-06-18" {
+    if has.contains(&Questions) && peer.oldest() >= "2025-06-18" {
         assert_eq!(text(&call(peer, "greet", &json!({}))), "Hello, Ada!");
     }
-    if has.contains(&Feature::Changes) {
+    if has.contains(&Changes) {
         check_changes(peer);
     }
-    if has.contains(&Feature::Cancellation) {
+    if has.contains(&Cancellation) {
         check_cancellation(peer);
     }
-    if has.contains(&Feature::Logs) {
+    if has.contains(&Logs) {
         check_logs(peer);
     }
 }
@@ -124,15 +166,4 @@ fn check_cancellation(peer: &mut Peer) {
     while count(peer) == before {
         assert!(begun.elapsed() < PATIENCE, "the server was not told");
     }
-}
-
-/// What a process on lines can do for a client: one that clients share can neither ask nor log.
-pub(crate) fn on_lines(peer: &Peer, has: &[Feature]) -> Vec<Feature> {
-    let is_shared = peer.is_stateless();
-    let is_unshared = |feature: Feature| match feature {
-        Feature::Questions => !is_shared || peer.server == STATELESS,
-        Feature::Logs => !is_shared,
-        Feature::Changes | Feature::Cancellation => true,
-    };
-    has.iter().copied().filter(|feature| is_unshared(*feature)).collect()
 }

@@ -9,7 +9,7 @@ use skep_proxy::stdio::ChildProcess;
 use skep_proxy::transparent::Dialect;
 
 use crate::cells::{self, pairs};
-use crate::foreign::{self, Feature};
+use crate::foreign::{self, Has};
 use crate::npm::Packages;
 use crate::once;
 use crate::peer::{Peer, STATELESS};
@@ -81,21 +81,19 @@ fn the_second_python_sdk_before_servers_of_all_revisions() {
 }
 
 /// Uses a server with clients of all revisions. `revision` is the one that it speaks with a client.
-pub(crate) fn try_server(command: Command, has: &[Feature], revision: impl Fn(&'static str) -> &'static str + Sync) {
+pub(crate) fn try_server(command: Command, has: Has, revision: impl Fn(&'static str) -> &'static str + Sync) {
     let server = Server::foreign(command);
     let proxied = Proxied::transparent(Dialect::Streamable, &server, false);
     cells::each(&REVISIONS, |client| {
-        foreign::check(&mut Peer::through(&proxied.address, client, revision(client)), has);
+        foreign::check_server(&mut Peer::through(&proxied.address, client, revision(client)), has);
     });
 }
 
 /// The same with a process on lines, of which each session has one. Clients without sessions share one.
-pub(crate) fn try_process(command: &Command, has: &[Feature], revision: impl Fn(&'static str) -> &'static str + Sync) {
+pub(crate) fn try_process(command: &Command, has: Has, revision: impl Fn(&'static str) -> &'static str + Sync) {
     let proxied = Proxied::own(&process(command));
     cells::each(&REVISIONS, |client| {
-        let mut peer = Peer::through(&proxied.address, client, revision(client));
-        let has = foreign::on_lines(&peer, has);
-        foreign::check(&mut peer, &has);
+        foreign::check_process(&mut Peer::through(&proxied.address, client, revision(client)), has);
     });
 }
 
@@ -117,16 +115,16 @@ fn with_sessions(client: &'static str) -> &'static str {
 fn servers_of_the_first_typescript_sdk_before_all_clients() {
     let Some(packages) = Packages::get("servers_of_the_first_typescript_sdk_before_all_clients") else { return };
     let server = || script(&packages, include_str!("sdk_server.mjs"));
-    try_server(server(), &Feature::ALL, with_sessions);
-    try_process(server().arg("stdio"), &Feature::ALL, with_sessions);
+    try_server(server(), Has::ALL, with_sessions);
+    try_process(server().arg("stdio"), Has::ALL, with_sessions);
 }
 
 #[test]
 fn servers_of_the_second_typescript_sdk_before_all_clients() {
     let Some(packages) = Packages::second("servers_of_the_second_typescript_sdk_before_all_clients") else { return };
     let server = || script(&packages, include_str!("sdk2_server.mjs"));
-    try_server(server(), &Feature::ALL, |_| STATELESS);
-    try_process(server().arg("stdio"), &Feature::ALL, |_| STATELESS);
+    try_server(server(), Has::ALL, |_| STATELESS);
+    try_process(server().arg("stdio"), Has::ALL_BUT_CHANGES, |_| STATELESS);
 }
 
 #[test]
@@ -134,8 +132,8 @@ fn servers_of_the_first_python_sdk_before_all_clients() {
     let test = "servers_of_the_first_python_sdk_before_all_clients";
     let Some(folder) = python_sdk(test, "mcp==1.30.0") else { return };
     let server = |argument| python(&folder, include_str!("python_server.py"), argument);
-    try_server(server(""), &Feature::ALL, with_sessions);
-    try_process(&server("stdio"), &Feature::ALL, with_sessions);
+    try_server(server(""), Has::CHANGES_UNTOLD, with_sessions);
+    try_process(&server("stdio"), Has::CHANGES_UNTOLD, with_sessions);
 }
 
 #[test]
@@ -144,8 +142,8 @@ fn servers_of_the_second_python_sdk_before_all_clients() {
     let Some(folder) = python_sdk(test, "mcp==2.3.0") else { return };
     let server = |argument| python(&folder, include_str!("python2_server.py"), argument);
     // It speaks all revisions, and with each client the client's.
-    try_server(server(""), &Feature::ALL, |client| client);
-    try_process(&server("stdio"), &Feature::ALL, |client| client);
+    try_server(server(""), Has::MORE_FOR_SESSIONS, |client| client);
+    try_process(&server("stdio"), Has::MORE_FOR_SESSIONS, |client| client);
 }
 
 // Neither side is ours.

@@ -10,7 +10,7 @@ use skep_conformance::skip::skip;
 use skep_proxy::transparent::Dialect;
 
 use crate::cells;
-use crate::foreign::Feature;
+use crate::foreign::Has;
 use crate::once;
 use crate::peers::{try_process, try_server};
 use crate::process::Server;
@@ -78,6 +78,6 @@ fn servers_of_rmcp_before_all_clients() {
         command
     };
     // It speaks all revisions, and with each client the client's.
-    try_server(server("http"), &Feature::ALL, |client| client);
-    try_process(&server("stdio"), &Feature::ALL, |client| client);
+    try_server(server("http"), Has::QUESTIONS, |client| client);
+    try_process(&server("stdio"), Has::QUESTIONS, |client| client);
 }
