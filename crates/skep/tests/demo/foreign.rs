@@ -39,7 +39,7 @@ impl Has {
     pub(crate) const CHANGES_UNTOLD: Self =
         Self { sessions: &[Questions, Logs, Changes, Cancellation], alone: &[Questions, Logs, Cancellation] };
     pub(crate) const MORE_FOR_SESSIONS: Self = Self { sessions: &[Questions, Logs, Cancellation], alone: &[Questions] };
-    pub(crate) const QUESTIONS: Self = Self { sessions: &[Questions], alone: &[Questions] };
+    pub(crate) const NO_NOTIFICATIONS: Self = Self { sessions: &[Questions, Cancellation], alone: &[Questions] };
 
     fn towards(self, peer: &Peer) -> &'static [Feature] {
         if peer.is_stateless() { self.alone } else { self.sessions }

@@ -164,6 +164,8 @@ pub(crate) fn check_changes(peer: &mut Peer) {
         call(peer, "touch", &json!({}));
         assert_eq!(next(peer, UPDATED)["params"], json!({"uri": "demo://counter", "_meta": tag}));
     } else {
+        // A process that clients share tells those who listen.
+        peer.listen();
         assert_eq!(peer.result("resources/subscribe", &json!({"uri": "demo://counter"})), json!({}));
         call(peer, "touch", &json!({}));
         assert_eq!(peer.wait_for(UPDATED)["params"], json!({"uri": "demo://counter"}));

@@ -115,14 +115,14 @@ async fn both_transports_are_at_one_address() {
     assert_eq!(stream.message().await.unwrap()["result"]["protocolVersion"], "2024-11-05");
     // Both ask under the same id, and each gets its own answer on its own way.
     let streamable = Request::post(&call(1, "streamable")).in_session(&session).plain();
-    let (accepted, mut answer, ()) =
-        tokio::join!(post(&setup, &path, &call(1, "older")), setup.send(streamable), async {
-            for _ in 0..2 {
-                let asked = server.expect("tools/call").await;
-                let link = json!({"type": "resource_link", "name": asked["params"]["name"], "uri": "u"});
-                server.answer(&asked, &json!({"content": [link]})).await;
-            }
-        });
+    let older = call(1, "older");
+    let (accepted, mut answer, ()) = tokio::join!(post(&setup, &path, &older), setup.send(streamable), async {
+        for _ in 0..2 {
+            let asked = server.expect("tools/call").await;
+            let link = json!({"type": "resource_link", "name": asked["params"]["name"], "uri": "u"});
+            server.answer(&asked, &json!({"content": [link]})).await;
+        }
+    });
     assert_eq!(accepted.status, 202);
     assert_eq!(answer.json().await["result"]["content"][0]["name"], "streamable");
     let told = json!({"content": [{"type": "text", "text": "older: u"}]});

@@ -8,8 +8,8 @@ use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, GetPromptRequestParams,
-    GetPromptResponse, ListPromptsResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
-    ReadResourceRequestParams, ReadResourceResponse, ServerConfig, SetLevelRequestParams,
+    GetPromptResponse, ListPromptsResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerConfig,
 };
 use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::StreamableHttpService;
@@ -48,7 +48,7 @@ fn text(text: &str) -> CallToolResponse {
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         of(json!({"protocolVersion": "2025-11-25", "capabilities":
-            {"tools": {"listChanged": true}, "resources": {}, "prompts": {}, "completions": {}, "logging": {}},
+            {"tools": {}, "resources": {}, "prompts": {}, "completions": {}},
             "serverInfo": {"name": "rmcp", "version": "1"}}))
     }
 
@@ -62,15 +62,9 @@ impl ServerHandler for Server {
             {"name": "echo", "description": "Echoes.", "inputSchema": message},
             {"name": "greet", "description": "Asks for a name.", "inputSchema": {"type": "object"}},
             {"name": "steps", "description": "Tells how far it is.", "inputSchema": {"type": "object"}},
-            {"name": "log", "description": "Logs.", "inputSchema": {"type": "object"}},
-            {"name": "change", "description": "Says that there are other tools.", "inputSchema": {"type": "object"}},
             {"name": "wait", "description": "Waits until it is called off.", "inputSchema": {"type": "object"}},
             {"name": "called-off", "description": "Counts what was called off.", "inputSchema": {"type": "object"}},
         ]}))))
-    }
-
-    async fn set_level(&self, _: SetLevelRequestParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
-        Ok(())
     }
 
     async fn list_resources(
@@ -131,15 +125,6 @@ impl ServerHandler for Server {
             "steps" => {
                 tell(&context, 1).await;
                 tell(&context, 2).await;
-                return Ok(text("done"));
-            }
-            "log" => {
-                let params = of(json!({"level": "error", "data": "loud"}));
-                context.peer.notify_logging_message(params).await.unwrap();
-                return Ok(text("done"));
-            }
-            "change" => {
-                context.peer.notify_tool_list_changed().await.unwrap();
                 return Ok(text("done"));
             }
             "wait" => {
