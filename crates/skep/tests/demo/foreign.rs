@@ -35,8 +35,8 @@ impl Has {
         Self { sessions: &[Questions, Logs, Changes, Cancellation], alone: &[Questions, Logs, Changes, Cancellation] };
     pub(crate) const ALL_BUT_CHANGES: Self =
         Self { sessions: &[Questions, Logs, Cancellation], alone: &[Questions, Logs, Cancellation] };
-    /// It does not promise to tell changes, so that only those hear of them who did not ask.
-    pub(crate) const CHANGES_UNTOLD: Self =
+    /// It tells changes only to the session in which they happen, or tells them without having promised that.
+    pub(crate) const CHANGES_WITHIN_SESSIONS: Self =
         Self { sessions: &[Questions, Logs, Changes, Cancellation], alone: &[Questions, Logs, Cancellation] };
     pub(crate) const MORE_FOR_SESSIONS: Self = Self { sessions: &[Questions, Logs, Cancellation], alone: &[Questions] };
     pub(crate) const NO_NOTIFICATIONS: Self = Self { sessions: &[Questions, Cancellation], alone: &[Questions] };
