@@ -126,7 +126,7 @@ pub(crate) struct ServerSession {
 
 #[derive(Debug)]
 enum Opened {
-    Http(HttpLine),
+    Http(Box<HttpLine>),
     Lines(LineSession),
 }
 
@@ -350,7 +350,7 @@ async fn open(line: &HttpLine, capabilities: &str) -> Result<ServerSession, NoSe
         let line = line.within(session, revision);
         let initialized = format!(r#"{{"jsonrpc":"2.0","method":"{}"}}"#, method::INITIALIZED);
         line.tell(initialized.into()).await;
-        Ok(ServerSession { line: Opened::Http(line), agreed: result.into() })
+        Ok(ServerSession { line: Opened::Http(Box::new(line)), agreed: result.into() })
     };
     tokio::time::timeout(HANDSHAKE, shaken).await.unwrap_or(Err(NoSession::Lost(Lost::TimedOut)))
 }

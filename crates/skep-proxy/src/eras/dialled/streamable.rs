@@ -128,7 +128,7 @@ impl Talk {
     async fn begin(&mut self, line: &HttpLine, handshake: &Message) {
         let (session, mut replies) = match line.shake_hands(handshake).await {
             Ok(begun) => begun,
-            Err(lost) => return refuse(&self.said, handshake, lost.fault()).await,
+            Err(lost) => return refuse(&self.said, handshake, &lost.fault()).await,
         };
         while let Some(reply) = replies.next().await {
             if let Some(revision) = reply.result().and_then(translate::agreed) {
@@ -143,19 +143,19 @@ impl Talk {
         let (said, running) = (self.said.clone(), Arc::downgrade(&self.running));
         let id: Box<str> = request.id().unwrap_or_default().into();
         let waiting = id.clone();
-        // Held until it is in the list, which it leaves at its end.
-        let mut list = self.running.lock();
+        // Held until it is among them, which it leaves at its end.
+        let mut all = self.running.lock();
         let task = tokio::spawn(async move {
             match line.ask(&request).await {
                 Ok(replies) if request.method() == method::LISTEN => pass(named(replies, &request), &said).await,
                 Ok(replies) => pass(replies, &said).await,
-                Err(lost) => refuse(&said, &request, lost.fault()).await,
+                Err(lost) => refuse(&said, &request, &lost.fault()).await,
             }
             if let Some(running) = running.upgrade() {
                 running.lock().remove(&waiting);
             }
         });
-        list.insert(id, Running(task));
+        all.insert(id, Running(task));
     }
 
     fn listen(&mut self, line: HttpLine) {
@@ -188,7 +188,7 @@ fn named(replies: Replies, listener: &Message) -> Replies {
 }
 
 /// Answers a request that the server does not.
-async fn refuse(said: &mpsc::Sender<Bytes>, request: &Message, fault: Fault) {
+async fn refuse(said: &mpsc::Sender<Bytes>, request: &Message, fault: &Fault) {
     // Without anybody who reads it there is nobody to tell.
     let _ = said.send(fault.answer(request.owned_id().as_ref()).into()).await;
 }
