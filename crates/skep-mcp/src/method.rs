@@ -14,6 +14,7 @@ pub const TEMPLATES_LIST: &str = "resources/templates/list";
 pub const RESOURCES_READ: &str = "resources/read";
 pub const SUBSCRIBE: &str = "resources/subscribe";
 pub const UNSUBSCRIBE: &str = "resources/unsubscribe";
+pub const COMPLETE: &str = "completion/complete";
 pub const SET_LOG_LEVEL: &str = "logging/setLevel";
 /// What the methods about tasks begin with.
 pub const TASKS: &str = "tasks/";

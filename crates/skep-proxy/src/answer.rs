@@ -37,6 +37,11 @@ pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Answer {
     typed(status, JSON, Body::Full(body.into()))
 }
 
+/// The answers to the messages of a batch.
+pub(crate) fn batch(answers: &[Bytes]) -> Answer {
+    json(StatusCode::OK, [&b"["[..], &answers.join(&b","[..]), b"]"].concat())
+}
+
 /// An answer that Prometheus reads.
 pub(crate) fn metrics(text: String) -> Answer {
     typed(StatusCode::OK, METRICS, Body::Full(text.into()))

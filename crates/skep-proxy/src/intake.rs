@@ -138,6 +138,12 @@ pub(crate) fn is_modern(headers: &HeaderMap) -> bool {
     version.and_then(|text| Revision::parse(text.trim())).is_some_and(Revision::is_stateless)
 }
 
+/// The revision that a request without a session is of.
+pub(crate) fn revision(headers: &HeaderMap) -> Revision {
+    let version = headers.get(header::PROTOCOL_VERSION).and_then(|value| value.to_str().ok());
+    version.and_then(|text| Revision::parse(text.trim())).unwrap_or(Revision::ASSUMED)
+}
+
 /// The era of a message, once its headers agree with it. `session` is that of the live session it names.
 pub(crate) fn classify(message: &Message, headers: &HeaderMap, session: Option<Revision>) -> Result<Era, Answer> {
     let checked = header::single(headers, &header::PROTOCOL_VERSION)

@@ -19,6 +19,7 @@ mod intake;
 mod limits;
 mod listener;
 pub mod middleware;
+mod passing;
 mod proxy;
 mod readiness;
 mod reply;

@@ -20,7 +20,7 @@ use crate::listener::{self, Peer, Service};
 use crate::middleware::layer::Destination;
 use crate::middleware::{Middleware, telemetry};
 use crate::readiness::Readiness;
-use crate::stdio::{Bridge, Sse, Streamable};
+use crate::stdio::{Bridge, Paths, Sse, Streamable};
 use crate::tls::TlsIdentity;
 use crate::transparent::Transparent;
 use crate::upload::Upload;
@@ -28,7 +28,11 @@ use crate::upload::Upload;
 /// How clients reach the server.
 #[derive(Debug)]
 enum Transport {
-    Streamable(Streamable),
+    Streamable {
+        streamable: Streamable,
+        /// The older transport, at the same endpoint.
+        older: Sse,
+    },
     Sse(Sse),
     Transparent(Box<Transparent>),
 }
@@ -56,15 +60,17 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// A proxy that serves a bridge as streamable HTTP at `/mcp`.
+    /// A proxy that serves a bridge as streamable HTTP at `/mcp`, and there as HTTP+SSE to clients that open its stream.
     pub fn streamable(bridge: Arc<Bridge>) -> Self {
-        Self::new(bridge.limits().clone(), bridge.readiness().clone(), Transport::Streamable(Streamable(bridge)))
+        let (limits, readiness) = (bridge.limits().clone(), bridge.readiness().clone());
+        let older = Sse { bridge: Arc::clone(&bridge), forwarded: Forwarded::default(), paths: Paths::SHARED };
+        Self::new(limits, readiness, Transport::Streamable { streamable: Streamable(bridge), older })
     }
 
     /// A proxy that serves a bridge as HTTP+SSE at `/sse`.
     pub fn sse(bridge: Arc<Bridge>, forwarded: Forwarded) -> Self {
         let (limits, readiness) = (bridge.limits().clone(), bridge.readiness().clone());
-        Self::new(limits, readiness, Transport::Sse(Sse { bridge, forwarded }))
+        Self::new(limits, readiness, Transport::Sse(Sse { bridge, forwarded, paths: Paths::ITS_OWN }))
     }
 
     /// A proxy before a server that speaks HTTP itself.
@@ -75,6 +81,17 @@ impl Proxy {
 
     fn new(limits: Limits, readiness: Readiness, transport: Transport) -> Self {
         Self { transport, readiness, limits, origins: Vec::new(), tls: None, middleware: Middleware::default() }
+    }
+
+    /// Whom to believe about the address that clients know, where that has to be told them.
+    #[must_use]
+    pub fn with_forwarded(mut self, told: Forwarded) -> Self {
+        if let Transport::Streamable { older: Sse { forwarded, .. }, .. } | Transport::Sse(Sse { forwarded, .. }) =
+            &mut self.transport
+        {
+            *forwarded = told;
+        }
+        self
     }
 
     /// The origins of web pages that may talk to the proxy.
@@ -126,7 +143,7 @@ impl Proxy {
 
     async fn health(&self) -> Health {
         match &self.transport {
-            Transport::Streamable(_) => Health { transport: "streamable-http", server: None },
+            Transport::Streamable { .. } => Health { transport: "streamable-http", server: None },
             Transport::Sse(_) => {
                 let reason = self.readiness.reason();
                 Health { transport: "stdio", server: Some(reason.map_or(Ok(None), |reason| Err(reason.to_string()))) }
@@ -192,9 +209,12 @@ impl Destination for Transport {
     fn answer(&self, peer: Peer, request: Request<Upload>) -> BoxFuture<'_, Answer> {
         async move {
             match (self, request.uri().path()) {
-                (Self::Streamable(streamable), "/mcp") => streamable.serve(request).await,
-                (Self::Sse(sse), "/sse") => sse.open(peer.scheme, &request).await,
-                (Self::Sse(sse), "/messages") => sse.post(request).await,
+                (Self::Streamable { older, .. }, "/mcp") if older.is_meant(&request) => {
+                    older.serve(peer.scheme, request).await
+                }
+                (Self::Streamable { streamable, .. }, "/mcp") => streamable.serve(request).await,
+                (Self::Sse(sse), path) if path == sse.paths.stream => sse.open(peer.scheme, request).await,
+                (Self::Sse(sse), path) if path == sse.paths.messages => sse.post(request).await,
                 (Self::Transparent(transparent), _) => transparent.serve(peer, request).await,
                 _ => answer::text(StatusCode::NOT_FOUND, "404 page not found"),
             }

@@ -65,7 +65,7 @@ impl Reply {
             // When the client goes, the request goes with it.
             return answer::events(stream.read(held));
         };
-        if client.revision.has_priming_events() {
+        if client.revision().has_priming_events() {
             stream.prime();
         }
         // The request goes on without the client, which may come back for the answer.

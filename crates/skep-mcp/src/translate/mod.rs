@@ -1,17 +1,20 @@
 //! From the words of one era to those of the other: requests, results and errors.
 //!
-//! `older` puts what a newer peer says into the words of an older one, `newer` the other way round. What has the same
+//! `older` puts what a newer peer says into the words of an older one, `newer` the other way round, and `within` is about
+//! peers of one era that speak different revisions. What has the same
 //! meaning in both eras keeps its bytes; what has no counterpart is removed or told, never made up.
 
 mod newer;
 mod older;
 mod questions;
 mod tools;
+mod within;
 
 pub use newer::{Envelope, discovered, newer_error, newer_request, newer_result};
 pub use older::{initialized, older_error, older_notification, older_request, older_result};
 pub use questions::{Outcome, Question, outcome};
 pub use tools::{hide_tasks, without_mirrors};
+pub use within::{agreed, answer_for, request_for, result_for};
 
 use crate::fault::INTERNAL_ERROR;
 use crate::json;

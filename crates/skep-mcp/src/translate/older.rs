@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Value, json};
-
+use super::within::result_for;
 use super::{SERVER_INFO, error_code, get, remove_all, with_code};
 use crate::fault::{
     HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS, MISSING_CAPABILITY, RESOURCE_NOT_FOUND, UNSUPPORTED_REVISION,
@@ -41,62 +40,8 @@ pub fn older_result(method: &str, result: &str, revision: Revision) -> Result<St
     text = remove_all(text, &["_meta"], &[SERVER_INFO, MetaKey::SubscriptionId.name()])?;
     match method {
         method::TOOLS_LIST => Ok(super::without_mirrors(&text)),
-        method::TOOLS_CALL => adapt(text, revision),
+        method::TOOLS_CALL | method::PROMPTS_GET => result_for(&text, revision).map(Cow::into_owned),
         _ => Ok(text),
-    }
-}
-
-/// Replaces in the result of a tool what the revision has no word for.
-fn adapt(mut text: String, revision: Revision) -> Result<String, EditError> {
-    let structure = get(&text, &["structuredContent"]).filter(|structure| !structure.starts_with('{'));
-    if let Some(structure) = structure.map(str::to_owned) {
-        text = json::remove(&text, &["structuredContent"])?.unwrap_or(text);
-        // Whoever does not read the structure has to find it in words.
-        let said = json!({"type": "text", "text": structure}).to_string();
-        let blocks = get(&text, &["content"]).unwrap_or("[]").to_owned();
-        if !json::items(&blocks)?.iter().any(|block| says(block, &structure)) {
-            text = json::set(&text, &["content"], &with_item(&blocks, &said)?)?;
-        }
-    }
-    if revision >= Revision::June2025 {
-        return Ok(text);
-    }
-    let Some(blocks) = get(&text, &["content"]) else { return Ok(text) };
-    let adapted: Vec<Cow<'_, str>> =
-        json::items(blocks)?.into_iter().map(|block| older_block(block, revision)).collect();
-    if adapted.iter().all(|block| matches!(block, Cow::Borrowed(_))) {
-        return Ok(text);
-    }
-    json::set(&text, &["content"], &format!("[{}]", adapted.join(",")))
-}
-
-/// Whether a block of text says this, as JSON may be written in more than one way.
-fn says(block: &str, structure: &str) -> bool {
-    let said = get(block, &["text"]).and_then(json::decode);
-    let meant = serde_json::from_str::<Value>(structure).ok();
-    said.is_some_and(|said| serde_json::from_str::<Value>(&said).ok() == meant)
-}
-
-fn with_item(array: &str, item: &str) -> Result<String, EditError> {
-    let items: Vec<&str> = json::items(array)?.into_iter().chain([item]).collect();
-    Ok(format!("[{}]", items.join(",")))
-}
-
-/// A block of content in words that the revision has.
-fn older_block(block: &str, revision: Revision) -> Cow<'_, str> {
-    let kind = get(block, &["type"]).and_then(json::decode);
-    let member = |name: &str| get(block, &[name]).unwrap_or("\"\"");
-    match kind.as_deref() {
-        Some("audio") if revision < Revision::March2025 => Cow::Owned(format!(
-            r#"{{"type":"resource","resource":{{"uri":"skep:audio","mimeType":{},"blob":{}}}}}"#,
-            member("mimeType"),
-            member("data")
-        )),
-        Some("resource_link") => {
-            let words = ["name", "uri"].map(|name| json::decode(member(name)).unwrap_or_default());
-            Cow::Owned(json!({"type": "text", "text": words.join(": ")}).to_string())
-        }
-        _ => Cow::Borrowed(block),
     }
 }
 
@@ -164,22 +109,6 @@ mod tests {
             r#"{{"resultType":"complete","ttlMs":1,"cacheScope":"public","_meta":{{"{SERVER_INFO}":{{}},"x":1}},"a":[1.0]}}"#
         );
         assert_eq!(older_result("x", &result, Revision::June2025).unwrap(), r#"{"_meta":{"x":1},"a":[1.0]}"#);
-        let blocks = r#"{"content":[{"type":"text","text":"t" },{"type":"audio","data":"AA==","mimeType":"audio/wav"},{"type":"resource_link","name":"n","uri":"u:1"}]}"#;
-        let older = |revision| older_result("tools/call", blocks, revision).unwrap();
-        assert_eq!(older(Revision::June2025), blocks);
-        let march = older(Revision::March2025);
-        assert!(march.contains(r#""type":"audio""#) && march.contains(r#"{"type":"text","text":"n: u:1"}"#), "{march}");
-        assert!(march.contains(r#"{"type":"text","text":"t" }"#));
-        assert!(older(Revision::November2024).contains(r#""mimeType":"audio/wav","blob":"AA==""#));
-    }
-
-    #[test]
-    fn a_structure_that_is_no_object_is_told_in_words() {
-        let older = |text: &str| older_result("tools/call", text, Revision::November2025).unwrap();
-        assert_eq!(older(r#"{"content":[],"structuredContent":[1]}"#), r#"{"content":[{"type":"text","text":"[1]"}]}"#);
-        let said = r#"{"content":[{"type":"text","text":"[ 1 ]"}]}"#;
-        assert_eq!(older(r#"{"content":[{"type":"text","text":"[ 1 ]"}],"structuredContent":[1]}"#), said);
-        assert_eq!(older(r#"{"structuredContent":{"a":1}}"#), r#"{"structuredContent":{"a":1}}"#);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri};
 use hyper::body::Incoming;
-use skep_mcp::{Message, Param, Revision, header, method};
+use skep_mcp::{Message, Param, Revision, header, method, translate};
 
 use super::line::{Line, Lost, Replies};
 use super::reading::{Expected, Reading};
@@ -93,11 +93,23 @@ impl HttpLine {
         Self { speaks: Speaks::Legacy { session, revision: Some(revision) }, ..self.clone() }
     }
 
+    /// The same line to another address of the server.
+    #[must_use]
+    pub(crate) fn towards(mut self, uri: Uri) -> Self {
+        self.uri = uri;
+        self
+    }
+
     /// The line of somebody who is known, and who signs for them.
     #[must_use]
     pub(crate) fn of(mut self, caller: Option<Arc<str>>, signer: Option<Signer>) -> Self {
         (self.caller, self.signer) = (caller, signer);
         self
+    }
+
+    /// The same line, for a client that says this about itself now.
+    pub(super) fn renewed(&self, headers: HeaderMap, signer: Option<Signer>) -> Self {
+        Self { headers, signer, ..self.clone() }
     }
 
     /// The same session, talked to as its client says now: with the headers, the credentials and the address of another
@@ -203,6 +215,12 @@ impl HttpLine {
         Ok(response)
     }
 
+    /// A request without what the server's revision has no word for, if it says such a thing.
+    fn fitted(&self, request: &Message) -> Option<Message> {
+        let Speaks::Legacy { revision: Some(revision), .. } = &self.speaks else { return None };
+        Message::read(translate::request_for(request, *revision)?).ok()
+    }
+
     fn replies(&self, response: Response<Incoming>, request: &Message, number: Option<u64>) -> Replies {
         Reading::new(self.clone(), response, Expected::new(request, number), self.largest).replies()
     }
@@ -213,10 +231,10 @@ impl HttpLine {
     }
 }
 
-pub(crate) use super::reading::is_json;
+pub(crate) use super::reading::{is_json, is_stream};
 
 /// What of a response that is none of the protocol matters to a client.
-fn refusal(response: &Response<Incoming>) -> answer::Answer {
+pub(super) fn refusal(response: &Response<Incoming>) -> answer::Answer {
     let mut told = answer::text(response.status(), "the MCP server refuses the request");
     for name in [WWW_AUTHENTICATE, RETRY_AFTER] {
         for value in response.headers().get_all(&name) {
@@ -230,7 +248,9 @@ impl Line for HttpLine {
     fn ask<'a>(&'a self, request: &'a Message) -> BoxFuture<'a, Result<Replies, Lost>> {
         Box::pin(async {
             let number = self.next.fetch_add(1, Ordering::Relaxed) + 1;
-            let response = self.post(request.renumbered(number), Some(request)).await?;
+            let fitted = self.fitted(request);
+            let sent = fitted.as_ref().unwrap_or(request);
+            let response = self.post(sent.renumbered(number), Some(sent)).await?;
             let replies = self.replies(response, request, Some(number));
             let Speaks::Modern(mirrors) = &self.speaks else { return Ok(replies) };
             Ok(if request.method() == method::TOOLS_LIST { mirrors.learning(replies) } else { replies })

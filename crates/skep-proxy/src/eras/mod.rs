@@ -8,6 +8,7 @@
 
 mod call;
 pub(crate) mod changes;
+pub(crate) mod dialled;
 pub(crate) mod http;
 pub(crate) mod legacy_client;
 pub(crate) mod line;

@@ -4,6 +4,7 @@
 //! credentials cannot be told from another one, so that it gets a session for each request.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,8 +17,9 @@ use serde_json::{Value, json};
 use skep_mcp::{Kind, Message, Revision, json, method};
 
 use super::http::HttpLine;
-use super::line::{self, Hosts, Line as _, Lost, NoSession, Seat, Sharing};
+use super::line::{self, Hosts, Line, Lost, NoSession, Seat, Sharing};
 use super::verdict::Eras;
+use crate::stdio::LineSession;
 
 /// How long a session lives that nobody uses, and how long at most.
 const IDLE: Duration = Duration::from_mins(5);
@@ -55,8 +57,8 @@ pub(crate) struct Principal {
     headers: Option<Vec<(HeaderName, HeaderValue)>>,
 }
 
-impl std::fmt::Debug for Principal {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Principal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(if self.is_known() { "Principal(known)" } else { "Principal(anonymous)" })
     }
 }
@@ -118,9 +120,55 @@ struct Entry {
 /// A session at a server.
 #[derive(Debug)]
 pub(crate) struct ServerSession {
-    /// As its client talked to it last, which is how it is ended, too.
-    line: Mutex<HttpLine>,
+    line: Opened,
     agreed: Arc<str>,
+}
+
+#[derive(Debug)]
+enum Opened {
+    /// As its client talked to it last, which is how it is ended, too.
+    Http(Box<Mutex<HttpLine>>),
+    Lines(LineSession),
+}
+
+impl ServerSession {
+    /// A session with a server that is talked to in lines.
+    pub(crate) fn of_lines(session: LineSession) -> Self {
+        Self { agreed: Arc::clone(session.told()), line: Opened::Lines(session) }
+    }
+
+    /// The way to the server, for a client that comes by this line now. What is said with a request is its own:
+    /// credentials end sooner than sessions, and traces and tenants change between two requests.
+    fn line(&self, now: &HttpLine) -> Arc<dyn Line> {
+        match &self.line {
+            Opened::Http(line) => {
+                let mut line = line.lock();
+                *line = line.said_as(now);
+                Arc::new(line.clone())
+            }
+            Opened::Lines(session) => session.line(),
+        }
+    }
+
+    /// Tells the server that it has ended. One with a stream notices that by itself.
+    async fn end(&self) {
+        if let Opened::Http(line) = &self.line {
+            let line = line.lock().clone();
+            line.end().await;
+        }
+    }
+}
+
+/// Opens sessions for one client.
+pub(crate) trait Opener: fmt::Debug + Send + Sync + 'static {
+    /// Opens one for a client with these capabilities.
+    fn open<'a>(&'a self, capabilities: &'a str) -> BoxFuture<'a, Result<ServerSession, NoSession>>;
+}
+
+impl Opener for HttpLine {
+    fn open<'a>(&'a self, capabilities: &'a str) -> BoxFuture<'a, Result<ServerSession, NoSession>> {
+        Box::pin(open(self, capabilities))
+    }
 }
 
 /// The use of a session. When it is dropped, the session is for the next one, or ends.
@@ -138,19 +186,21 @@ pub(crate) struct Seats {
     pub(crate) pool: Arc<Pool>,
     pub(crate) eras: Arc<Eras>,
     pub(crate) line: HttpLine,
+    /// What opens the sessions.
+    pub(crate) opener: Arc<dyn Opener>,
 }
 
 impl Hosts for Seats {
     fn seat<'a>(&'a self, capabilities: &'a str, sharing: Sharing) -> BoxFuture<'a, Result<Seat, NoSession>> {
         Box::pin(async move {
-            let leased = self.pool.lease(&self.line, capabilities, sharing != Sharing::Shared).await;
+            let leased = self.pool.lease(self, capabilities, sharing != Sharing::Shared).await;
             if let Err(NoSession::Refused(_) | NoSession::Lost(Lost::Refused(_))) = &leased {
                 // A server of sessions would have agreed.
                 self.eras.forget();
             }
             let mut lease = leased?;
             lease.is_last = sharing == Sharing::OnlyOnce;
-            let line = Arc::new(lease.session.talk(&self.line));
+            let line = lease.session.line(&self.line);
             let agreed = Arc::clone(&lease.session.agreed);
             Ok(Seat { line, agreed, held: Some(lease) })
         })
@@ -165,11 +215,11 @@ impl Pool {
     /// A session for a client. An exclusive one has no other user meanwhile.
     async fn lease(
         self: &Arc<Self>,
-        line: &HttpLine,
+        seats: &Seats,
         capabilities: &str,
         is_exclusive: bool,
     ) -> Result<Lease, NoSession> {
-        let purpose = Purpose { principal: Principal::of(line), capabilities: capabilities.to_owned() };
+        let purpose = Purpose { principal: Principal::of(&seats.line), capabilities: capabilities.to_owned() };
         let is_exclusive = is_exclusive || !purpose.principal.is_known();
         if let Some(lease) = self.take(&purpose, is_exclusive) {
             return Ok(lease);
@@ -185,7 +235,7 @@ impl Pool {
             return Ok(lease);
         }
         self.make_room(&purpose.principal)?;
-        let session = Arc::new(open(line, capabilities).await?);
+        let session = Arc::new(seats.opener.open(capabilities).await?);
         let now = Instant::now();
         let lease = Lease { pool: Arc::clone(self), session: Arc::clone(&session), is_last: false };
         self.sessions.lock().push(Entry { session, purpose, users: 1, is_exclusive, opened: now, used: now });
@@ -251,21 +301,10 @@ impl Pool {
             let mut farewells = self.farewells.lock();
             while farewells.try_join_next().is_some() {}
             let farewell = async move {
-                let line = session.line.lock().clone();
-                let _ = tokio::time::timeout(FAREWELL, line.end()).await;
+                let _ = tokio::time::timeout(FAREWELL, session.end()).await;
             };
             farewells.spawn_on(farewell, &runtime);
         }
-    }
-}
-
-impl ServerSession {
-    /// The line of the session for a request that came by another one. What is said with a request is its own:
-    /// credentials end sooner than sessions, and traces and tenants change between two requests.
-    fn talk(&self, now: &HttpLine) -> HttpLine {
-        let mut line = self.line.lock();
-        *line = line.said_as(now);
-        line.clone()
     }
 }
 
@@ -317,7 +356,7 @@ async fn open(line: &HttpLine, capabilities: &str) -> Result<ServerSession, NoSe
         let line = line.within(session, revision);
         let initialized = format!(r#"{{"jsonrpc":"2.0","method":"{}"}}"#, method::INITIALIZED);
         line.tell(initialized.into()).await;
-        Ok(ServerSession { line: Mutex::new(line), agreed: result.into() })
+        Ok(ServerSession { line: Opened::Http(Box::new(Mutex::new(line))), agreed: result.into() })
     };
     tokio::time::timeout(HANDSHAKE, shaken).await.unwrap_or(Err(NoSession::Lost(Lost::TimedOut)))
 }

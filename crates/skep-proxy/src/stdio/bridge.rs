@@ -16,8 +16,10 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::audience::Audience;
+use super::caller::Caller;
 use super::calls::Calls;
 use super::clients::{Client, Clients};
+use super::connect::Connector;
 use super::events::{End, EventStream};
 use super::handshake::Handshake;
 use super::log_level::LogLevels;
@@ -124,6 +126,14 @@ impl Bridge {
     pub(super) async fn begin(self: &Arc<Self>) -> Result<Begun, Answer> {
         match &self.pool {
             Some(pool) => pool.begin().await,
+            None => Ok(Begun::shared(self)),
+        }
+    }
+
+    /// The bridge for a session that begins now and brings its connection.
+    pub(super) async fn begin_with(self: &Arc<Self>, connector: Box<dyn Connector>) -> Result<Begun, Answer> {
+        match &self.pool {
+            Some(pool) => pool.begin_with(connector).await,
             None => Ok(Begun::shared(self)),
         }
     }
@@ -303,7 +313,9 @@ impl Bridge {
     pub(super) fn tell(&self, method: &str, params: &serde_json::Value) {
         let text = format!(r#"{{"jsonrpc":"2.0","id":0,"method":{},"params":{params}}}"#, json::quote(method));
         let sent = Message::read(text.into()).map(|request| {
-            self.calls.begin(&request, None, &EventStream::new(0, false), true).map(super::calls::Ticket::keep)
+            self.calls
+                .begin(&request, Caller::default(), &EventStream::new(0, false), true)
+                .map(super::calls::Ticket::keep)
         });
         if !matches!(sent, Ok(Ok(()))) {
             tracing::warn!(method, "the MCP server does not read what it is told");

@@ -9,10 +9,11 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use skep_mcp::fault::{Fault, TRANSPORT_ERROR};
 use skep_mcp::json::{self, Span};
-use skep_mcp::{Id, Message, MetaKey, Param, method, translate};
+use skep_mcp::{Id, Message, MetaKey, Param, Revision, method, translate};
 use tokio::sync::mpsc;
 
 use super::audience::Audience;
+use super::caller::Caller;
 use super::events::{End, EventStream};
 use super::mirrors::Mirrors;
 
@@ -25,6 +26,8 @@ pub(super) struct Calls {
     outgoing: mpsc::Sender<Bytes>,
     patience: Duration,
     mirrors: Arc<Mirrors>,
+    /// The revision that the server speaks, once a handshake has told.
+    revision: Mutex<Revision>,
 }
 
 /// A request that waits for its answer.
@@ -43,6 +46,8 @@ struct Call {
     is_listening: bool,
     /// Whether the answer lists tools.
     lists_tools: bool,
+    /// The revision of whoever reads the answer, if that is older than the server's.
+    older: Option<Revision>,
     deadline: Option<Instant>,
 }
 
@@ -88,27 +93,29 @@ impl Calls {
         // must not take them for their own.
         let (first, _) = uuid::Uuid::new_v4().as_u64_pair();
         let next = AtomicU64::new(first >> UNUSED_BITS);
-        Arc::new(Self { audience, waiting: Mutex::default(), next, outgoing, patience, mirrors })
+        let revision = Mutex::new(Revision::NEWEST_WITH_HANDSHAKE);
+        Arc::new(Self { audience, waiting: Mutex::default(), next, outgoing, patience, mirrors, revision })
     }
 
     /// Sends a request. What comes back for it goes to the stream, which is over with the answer if `ends_stream`.
     pub(super) fn begin(
         self: &Arc<Self>,
         message: &Message,
-        owner: Option<&Arc<str>>,
+        caller: Caller<'_>,
         stream: &Arc<EventStream>,
         ends_stream: bool,
     ) -> Result<Ticket, Full> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let is_listening = message.method() == method::LISTEN;
         let call = Call {
-            owner: owner.cloned(),
+            owner: caller.session.cloned(),
             id: message.owned_id().unwrap_or_else(|| Id::from(number)),
             token: message.meta(MetaKey::ProgressToken).map(Into::into),
             stream: Arc::clone(stream),
             ends_stream,
             is_listening,
             lists_tools: message.method() == method::TOOLS_LIST,
+            older: caller.revision.filter(|revision| *revision < *self.revision.lock()),
             deadline: (!is_listening).then(|| Instant::now() + self.patience),
         };
         // It waits before it is sent, because the answer may be faster than we are.
@@ -125,8 +132,14 @@ impl Calls {
     fn passed(&self, message: &Message, number: u64) -> Bytes {
         let is_task = self.audience == Audience::Everybody && message.param(Param::Task).is_some();
         let call = is_task.then(|| json::remove(message.as_str(), &["params", Param::Task.name()]).ok().flatten());
-        let call = call.flatten().and_then(|text| Message::read(text.into()).ok());
+        let call = call.flatten().map(Bytes::from).or_else(|| translate::request_for(message, *self.revision.lock()));
+        let call = call.and_then(|text| Message::read(text).ok());
         call.as_ref().unwrap_or(message).renumbered(number)
+    }
+
+    /// A handshake has told which revision the server speaks.
+    pub(super) fn speak(&self, revision: Revision) {
+        *self.revision.lock() = revision;
     }
 
     /// The tools whose calls repeat arguments in headers.
@@ -178,6 +191,9 @@ impl Calls {
             self.mirrors.learn(message);
         }
         let mut answer = message.with([(id, call.id.as_json().as_bytes())]);
+        if let Some(revision) = call.older {
+            answer = older(answer, revision);
+        }
         if call.is_listening {
             answer = name_listener(&answer, &["result", "_meta"], &call.id);
         }
@@ -270,6 +286,12 @@ fn error_code(message: &Message) -> Option<i64> {
     message.error().map(translate::error_code)
 }
 
+/// An answer in words that an older revision has.
+fn older(answer: Bytes, revision: Revision) -> Bytes {
+    let changed = std::str::from_utf8(&answer).ok().and_then(|text| translate::answer_for(text, revision));
+    changed.map_or(answer, Bytes::from)
+}
+
 /// Puts the client's id where ours names the listener.
 fn name_listener(answer: &Bytes, meta: &[&str], id: &Id) -> Bytes {
     let Ok(text) = std::str::from_utf8(answer) else { return answer.clone() };
@@ -300,7 +322,7 @@ mod tests {
         let (calls, mut sent) = calls(10);
         let stream = EventStream::new(0, false);
         let request = r#"{"jsonrpc":"2.0","id":"1","method":"tools/call","params":{"_meta":{"progressToken":"t"}}}"#;
-        let ticket = calls.begin(&message(request), None, &stream, true).unwrap();
+        let ticket = calls.begin(&message(request), Caller::default(), &stream, true).unwrap();
         let number = ticket.number().to_string();
         let expected = request.replace(r#""id":"1""#, &format!(r#""id":{number}"#)).replace(r#""t""#, &number);
         assert_eq!(sent.recv().await.unwrap(), expected);
@@ -322,8 +344,8 @@ mod tests {
         let ((one, _sent), (other, _sent_too)) = (calls(1), calls(1));
         let request = message(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
         let streams = [EventStream::new(0, false), EventStream::new(0, false)];
-        let ticket = one.begin(&request, None, &streams[0], true).unwrap();
-        let _waiting = other.begin(&request, None, &streams[1], true).unwrap();
+        let ticket = one.begin(&request, Caller::default(), &streams[0], true).unwrap();
+        let _waiting = other.begin(&request, Caller::default(), &streams[1], true).unwrap();
         let answer = message(&format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, ticket.number()));
         assert!(!other.answered(&answer));
         assert!(one.answered(&answer));
@@ -333,7 +355,9 @@ mod tests {
     async fn what_nobody_waits_for_is_called_off_and_its_answer_dropped() {
         let (calls, mut sent) = calls(10);
         let stream = EventStream::new(0, false);
-        let ticket = calls.begin(&message(r#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#), None, &stream, true).unwrap();
+        let ticket = calls
+            .begin(&message(r#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#), Caller::default(), &stream, true)
+            .unwrap();
         let number = ticket.number();
         sent.recv().await.unwrap();
         drop(ticket);
@@ -349,15 +373,18 @@ mod tests {
     async fn late_and_lost_requests_are_answered_with_their_own_ids() {
         let (calls, _sent) = calls(10);
         let stream = EventStream::new(0, false);
-        let ticket = calls.begin(&message(r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#), None, &stream, true).unwrap();
+        let ticket = calls
+            .begin(&message(r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#), Caller::default(), &stream, true)
+            .unwrap();
         calls.expire(Instant::now());
         let (end, answer) = stream.outcome().await;
         assert_eq!(end, End::TimedOut);
         assert!(answer.starts_with(br#"{"jsonrpc":"2.0","id":7,"error":{"code":-32000"#));
         drop(ticket);
         let stream = EventStream::new(0, false);
-        let _ticket =
-            calls.begin(&message(r#"{"jsonrpc":"2.0","id":8,"method":"ping"}"#), None, &stream, true).unwrap();
+        let _ticket = calls
+            .begin(&message(r#"{"jsonrpc":"2.0","id":8,"method":"ping"}"#), Caller::default(), &stream, true)
+            .unwrap();
         calls.fail_all(&Fault::new(INTERNAL_ERROR, "gone"), End::Lost);
         assert_eq!(stream.outcome().await.0, End::Lost);
     }
@@ -369,8 +396,14 @@ mod tests {
         assert!(calls.send(Bytes::from_static(b"{}")).is_err());
         assert_eq!(sent.try_recv().unwrap(), "{  \"a\":1}");
         let stream = EventStream::new(0, false);
-        let first = calls.begin(&message(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), None, &stream, true).unwrap();
-        assert!(calls.begin(&message(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), None, &stream, true).is_err());
+        let first = calls
+            .begin(&message(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), Caller::default(), &stream, true)
+            .unwrap();
+        assert!(
+            calls
+                .begin(&message(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), Caller::default(), &stream, true)
+                .is_err()
+        );
         assert_eq!(calls.len(), 1);
         first.keep();
     }

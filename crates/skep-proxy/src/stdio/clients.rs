@@ -17,7 +17,9 @@ use crate::limits;
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) id: Arc<str>,
-    pub(crate) revision: Revision,
+    /// The revision of its messages. It can change while there is no handshake, for a session begins before that with the
+    /// stream of HTTP+SSE.
+    revision: Mutex<Revision>,
     /// Whether there is a session of this name. Who only listens has none.
     is_session: bool,
     /// For messages that belong to no request.
@@ -34,12 +36,22 @@ impl Client {
     fn new(id: &Arc<str>, revision: Revision, resumable: bool, is_session: bool) -> Arc<Self> {
         Arc::new(Self {
             id: Arc::clone(id),
-            revision,
+            revision: Mutex::new(revision),
             is_session,
             background: EventStream::new(BACKGROUND, resumable),
             resumable: Mutex::default(),
             next: AtomicU64::new(BACKGROUND + 1),
         })
+    }
+
+    /// The revision of its messages.
+    pub(crate) fn revision(&self) -> Revision {
+        *self.revision.lock()
+    }
+
+    /// Settles the revision of its messages.
+    pub(super) fn agree_on(&self, revision: Revision) {
+        *self.revision.lock() = revision;
     }
 
     /// A stream of its own for one request.
@@ -148,9 +160,9 @@ impl Clients {
         clients.values().filter(|client| client.is_session).map(|client| Arc::clone(&client.id)).collect()
     }
 
-    /// The client of a session, where there is one session.
+    /// The one client, where there is one.
     pub(crate) fn only(&self) -> Option<Arc<Client>> {
-        self.0.lock().values().find(|client| client.is_session).cloned()
+        self.0.lock().values().next().cloned()
     }
 
     /// Tells all clients that listen.

@@ -9,11 +9,13 @@ use futures::future::{BoxFuture, Shared};
 use parking_lot::Mutex;
 use serde_json::json;
 use skep_mcp::fault::{Fault, INTERNAL_ERROR};
-use skep_mcp::{Id, Message, Param, Revision, json, method};
+use skep_mcp::{Id, Message, Param, Revision, json, method, translate};
 
 use super::audience::Audience;
+use super::caller::Caller;
 use super::calls::{Calls, Full};
 use super::events::{End, EventStream};
+use crate::eras::line::{Lost, NoSession};
 
 /// What clients can do that no client of a shared server can be asked for: nobody knows whose call it is about.
 const UNSHARED_CAPABILITIES: [&str; 4] = ["roots", "sampling", "elicitation", "tasks"];
@@ -33,6 +35,17 @@ pub(super) enum Refusal {
     Silence,
     /// It was not even asked.
     Full,
+}
+
+impl Refusal {
+    /// The same, for somebody who wanted a session.
+    pub(super) fn no_session(&self) -> NoSession {
+        match self {
+            Self::Error(error) => NoSession::Refused(error.to_string()),
+            Self::Silence => NoSession::Lost(Lost::TimedOut),
+            Self::Full => NoSession::Full,
+        }
+    }
 }
 
 /// Makes the handshake once, whoever asks first and however many ask.
@@ -100,7 +113,7 @@ impl Handshake {
 
 async fn ask(calls: Arc<Calls>, request: Message, audience: Audience) -> Result<Agreed, Failure> {
     let stream = EventStream::new(0, false);
-    let ticket = calls.begin(&request, None, &stream, true).map_err(|Full| Refusal::Full)?;
+    let ticket = calls.begin(&request, Caller::default(), &stream, true).map_err(|Full| Refusal::Full)?;
     // A handshake is never called off.
     ticket.keep();
     let (end, answer) = stream.outcome().await;
@@ -111,6 +124,9 @@ async fn ask(calls: Arc<Calls>, request: Message, audience: Audience) -> Result<
     let Some(result) = answer.result() else {
         return Err(Refusal::Error(answer.error().unwrap_or_default().into()).into());
     };
+    if let Some(revision) = translate::agreed(result) {
+        calls.speak(revision);
+    }
     let initialized = format!(r#"{{"jsonrpc":"2.0","method":"{}"}}"#, method::INITIALIZED);
     calls.send(initialized.into()).map_err(|Full| Refusal::Full)?;
     Ok(promised(result, audience).into())
@@ -159,21 +175,16 @@ fn own() -> Message {
     }
 }
 
-/// The answer to a client's handshake, and the revision that its session has.
-pub(super) fn answer(offer: &Message, agreed: &str, audience: Audience) -> (String, Revision) {
-    let told = json::find(agreed, &["protocolVersion"]).ok().flatten().map(|place| place.of(agreed));
-    let told = told.and_then(json::decode).and_then(|text| Revision::parse(&text));
-    let told = told.unwrap_or(Revision::NEWEST_WITH_HANDSHAKE);
+/// The answer to a client's handshake, and the revision that its session has: the client's own, if it is one that we know.
+pub(super) fn answer(offer: &Message, agreed: &str) -> (String, Revision) {
+    let told = translate::agreed(agreed).unwrap_or(Revision::NEWEST_WITH_HANDSHAKE);
     let asked = offer.param_text(Param::ProtocolVersion).unwrap_or_default();
-    let (result, revision) = match Revision::parse(&asked).filter(|revision| !revision.is_stateless()) {
-        // The server has answered this very client.
-        _ if audience == Audience::OneSession => (None, told),
-        // A client that asked by the unpublished name of a revision must find that name in the answer.
-        Some(known) => (json::set(agreed, &["protocolVersion"], &json::quote(&asked)).ok(), known),
-        None => (None, told),
-    };
+    let known = Revision::parse(&asked).filter(|revision| !revision.is_stateless());
+    // A client that asked by the unpublished name of a revision must find that name in the answer.
+    let result = known.and_then(|_| json::set(agreed, &["protocolVersion"], &json::quote(&asked)).ok());
     let result = result.as_deref().unwrap_or(agreed);
-    (format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, offer.id().unwrap_or_default()), revision)
+    let text = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, offer.id().unwrap_or_default());
+    (text, known.unwrap_or(told))
 }
 
 /// The answer to a handshake that the server did not agree to.
@@ -213,22 +224,18 @@ mod tests {
     }
 
     #[test]
-    fn a_server_of_one_client_hears_and_answers_that_client() {
+    fn a_server_of_one_client_hears_that_client() {
         for (asked, told) in [("2025-03-26", "2025-03-26"), ("2024-10-07", "2024-10-07"), ("2026-07-28", "2025-11-25")]
         {
             let passed = passed(&offer(asked), Audience::OneSession).unwrap();
             assert_eq!(passed.as_str(), offer(told).as_str(), "{asked}");
         }
-        let agreed = r#"{"protocolVersion":"2025-03-26"}"#;
-        let (text, revision) = answer(&offer("2025-11-25"), agreed, Audience::OneSession);
-        assert_eq!(revision, Revision::March2025);
-        assert_eq!(text, format!(r#"{{"jsonrpc":"2.0","id":"i","result":{agreed}}}"#));
     }
 
     #[test]
     fn each_client_gets_the_revision_that_it_asked_for() {
         let agreed = r#"{"protocolVersion":"2025-11-25","serverInfo":{"name":"x"}}"#;
-        let answer = |asked: &str| answer(&offer(asked), agreed, Audience::Everybody);
+        let answer = |asked: &str| answer(&offer(asked), agreed);
         let (text, revision) = answer("2025-03-26");
         assert_eq!(revision, Revision::March2025);
         assert_eq!(

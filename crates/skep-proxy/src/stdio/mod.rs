@@ -6,9 +6,11 @@
 
 mod audience;
 mod bridge;
+mod caller;
 mod calls;
 pub(crate) mod clients;
 mod connect;
+mod connections;
 pub(crate) mod events;
 mod handshake;
 mod incoming;
@@ -25,7 +27,8 @@ mod subscriptions;
 
 pub use bridge::Bridge;
 pub use connect::{ChildProcess, ChildProcesses, ConnectError, Connector, Streams};
+pub(crate) use connections::LineSession;
 pub use link::LinkError;
 pub use processes::Processes;
-pub(crate) use sse::Sse;
+pub(crate) use sse::{Paths, Sse};
 pub(crate) use streamable::Streamable;

@@ -8,7 +8,9 @@ use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use skep_mcp::{Message, method};
 
+use super::audience::Audience;
 use super::bridge::Bridge;
+use super::caller::Caller;
 use super::calls::Full;
 use super::clients::Client;
 use super::events::EventStream;
@@ -42,8 +44,10 @@ impl Line for ProcessLine {
                 let answer = Message::read(answer).map_err(|_| Lost::Unreached)?;
                 return Ok(futures::stream::once(std::future::ready(answer)).boxed());
             }
-            let stream = EventStream::new(0, false);
-            let ticket = self.bridge.calls().begin(request, None, &stream, true).map_err(|Full| Lost::Unreached)?;
+            // Whoever has the process alone hears all that it says.
+            let stream = EventStream::new(0, self.bridge.audience() == Audience::OneSession);
+            let ticket =
+                self.bridge.calls().begin(request, Caller::default(), &stream, true).map_err(|Full| Lost::Unreached)?;
             Ok(stream.messages(ticket))
         })
     }
@@ -91,11 +95,8 @@ pub(super) struct SharedProcess(pub(super) Arc<Bridge>);
 impl Hosts for SharedProcess {
     fn seat<'a>(&'a self, _: &'a str, _: Sharing) -> BoxFuture<'a, Result<Seat, NoSession>> {
         Box::pin(async {
-            let agreed = self.0.handshake().agree(self.0.calls(), None).await.map_err(|refusal| match &*refusal {
-                Refusal::Error(error) => NoSession::Refused(error.to_string()),
-                Refusal::Silence => NoSession::Lost(Lost::TimedOut),
-                Refusal::Full => NoSession::Full,
-            })?;
+            let agreed = self.0.handshake().agree(self.0.calls(), None).await;
+            let agreed = agreed.map_err(|refusal| Refusal::no_session(&refusal))?;
             Ok(Seat { line: Arc::new(ProcessLine::new(&self.0)), agreed, held: None })
         })
     }

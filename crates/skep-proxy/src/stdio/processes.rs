@@ -99,6 +99,11 @@ impl Pool {
     pub(super) async fn begin(self: &Arc<Self>) -> Result<Begun, Answer> {
         let taken = tokio::time::timeout(PATIENCE, self.take()).await;
         let connector = taken.map_err(|_| answer::not_ready("other sessions use all processes of the MCP server"))?;
+        self.begin_with(connector).await
+    }
+
+    /// The same with a connection that is there already.
+    pub(super) async fn begin_with(self: &Arc<Self>, connector: Box<dyn Connector>) -> Result<Begun, Answer> {
         let begun = self.start(connector);
         let readiness = begun.bridge.readiness();
         let ready = async {

@@ -6,10 +6,11 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::json;
 use skep_mcp::fault::{Fault, INTERNAL_ERROR, METHOD_NOT_FOUND};
-use skep_mcp::{Message, Param, method};
+use skep_mcp::{Message, Param, Revision, method};
 
 use super::audience::Audience;
 use super::bridge::Bridge;
+use super::caller::Caller;
 use super::clients::Client;
 use super::events::{End, EventStream};
 use super::handshake;
@@ -71,7 +72,7 @@ impl Bridge {
             method::SUBSCRIBE => {
                 let mut answer = None;
                 let ask = async || {
-                    let (end, text) = self.forward(Some(&client.id), message).await;
+                    let (end, text) = self.forward(client.into(), message).await;
                     answer = Some(text);
                     end == End::Answered
                 };
@@ -80,7 +81,7 @@ impl Bridge {
             }
             method::UNSUBSCRIBE => {
                 let mut answer = None;
-                let tell = async || answer = Some(self.forward(Some(&client.id), message).await.1);
+                let tell = async || answer = Some(self.forward(client.into(), message).await.1);
                 self.subscriptions().remove(&client.id, &uri?, tell).await;
                 Some(answer.unwrap_or_else(done))
             }
@@ -89,7 +90,7 @@ impl Bridge {
                 let wanted = self.log_levels().set(&client.id, &level);
                 if self.audience() == Audience::OneSession {
                     // What the client asks next counts on it.
-                    return Some(self.forward(Some(&client.id), message).await.1);
+                    return Some(self.forward(client.into(), message).await.1);
                 }
                 if let Some(level) = wanted {
                     self.tell(method::SET_LOG_LEVEL, &json!({"level": level}));
@@ -107,14 +108,15 @@ impl Bridge {
         }
         match self.answer_locally(client.map(Arc::as_ref), message).await {
             Some(answer) => answer,
-            None => self.forward(client.map(|client| &client.id), message).await.1,
+            // Batches, and requests without a session, are of the revision that is assumed where none is told.
+            None => self.forward(Caller::of(client.map(AsRef::as_ref), Some(Revision::ASSUMED)), message).await.1,
         }
     }
 
     /// Sends a request and waits for its answer.
-    async fn forward(&self, owner: Option<&Arc<str>>, message: &Message) -> (End, Bytes) {
+    async fn forward(&self, caller: Caller<'_>, message: &Message) -> (End, Bytes) {
         let stream = EventStream::new(0, false);
-        let Ok(_ticket) = self.calls().begin(message, owner, &stream, true) else {
+        let Ok(_ticket) = self.calls().begin(message, caller, &stream, true) else {
             let fault = Fault::new(INTERNAL_ERROR, "Internal error");
             return (End::Lost, fault.answer(message.owned_id().as_ref()).into());
         };

@@ -7,57 +7,119 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, StatusCode};
 use skep_mcp::sse::Frame;
-use skep_mcp::{Kind, Message, Payload, Revision, method};
+use skep_mcp::{Kind, Message, Payload, Revision, header, method};
 
 use super::bridge::Bridge;
+use super::caller::Caller;
 use super::clients::Client;
+use super::connect::Connector;
 use super::handshake;
 use super::other_era::Place;
+use super::processes::Begun;
 use crate::answer::{self, Answer};
 use crate::forwarded::{self, Forwarded};
+use crate::intake::{self, Accepts};
 use crate::middleware::identity;
 use crate::sessions::{self, Unavailable};
 use crate::upload::Upload;
 
-/// Where the stream is.
-pub(crate) const STREAM: &str = "/sse";
-/// Where messages go.
-pub(crate) const MESSAGES: &str = "/messages";
+/// Where the two endpoints are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Paths {
+    /// The stream.
+    pub(crate) stream: &'static str,
+    /// Where messages go.
+    pub(crate) messages: &'static str,
+    /// What the address of messages calls the session.
+    session: &'static str,
+}
+
+impl Paths {
+    /// Those that the transport has where there is no other.
+    pub(crate) const ITS_OWN: Self = Self { stream: "/sse", messages: "/messages", session: "session_id" };
+    /// The one endpoint of streamable HTTP.
+    pub(crate) const SHARED: Self = Self { stream: "/mcp", messages: "/mcp", session: "sessionId" };
+
+    /// Whether a request opens a stream at an endpoint that streamable HTTP has, too. Whoever speaks that has a session
+    /// before it opens a stream.
+    pub(crate) fn is_opening(headers: &HeaderMap) -> bool {
+        let is_other = headers.contains_key(header::SESSION_ID) || headers.contains_key(header::PROTOCOL_VERSION);
+        !is_other && Accepts::read(headers).is_ok_and(|accepts| accepts.events)
+    }
+
+    /// The session that an address names.
+    pub(crate) fn session<'a>(&self, uri: &'a http::Uri) -> Option<&'a str> {
+        let mut pairs = uri.query().unwrap_or_default().split('&');
+        pairs.find_map(|pair| pair.strip_prefix(self.session)?.strip_prefix('=')).filter(|id| !id.is_empty())
+    }
+}
 
 /// The two endpoints.
 #[derive(Debug, Clone)]
 pub(crate) struct Sse {
     pub(crate) bridge: Arc<Bridge>,
     pub(crate) forwarded: Forwarded,
+    pub(crate) paths: Paths,
 }
 
 impl Sse {
+    /// Whether a request to an endpoint that streamable HTTP has, too, is of this transport. Whoever speaks the other one
+    /// does not name its session in the address.
+    pub(crate) fn is_meant(&self, request: &Request<Upload>) -> bool {
+        let headers = request.headers();
+        match *request.method() {
+            Method::GET => Paths::is_opening(headers),
+            Method::POST => {
+                let is_other = headers.contains_key(header::SESSION_ID) || intake::is_modern(headers);
+                !is_other && self.paths.session(request.uri()).is_some()
+            }
+            _ => false,
+        }
+    }
+
+    /// Answers a request to the endpoint that is both.
+    pub(crate) async fn serve(&self, scheme: &str, request: Request<Upload>) -> Answer {
+        if request.method() == Method::GET { self.open(scheme, request).await } else { self.post(request).await }
+    }
+
     /// Opens a stream.
-    pub(crate) async fn open(&self, scheme: &str, request: &Request<Upload>) -> Answer {
+    pub(crate) async fn open(&self, scheme: &str, request: Request<Upload>) -> Answer {
         if request.method() != Method::GET {
             return answer::wrong_method("GET");
         }
-        self.begin_session(scheme, request).await.unwrap_or_else(|refusal| refusal)
+        let (parts, _) = request.into_parts();
+        let opened = async { self.begin_session(self.bridge.begin().await?, scheme, &parts).await };
+        opened.await.map_or_else(|refusal| refusal, |(answer, _)| answer)
     }
 
-    async fn begin_session(&self, scheme: &str, request: &Request<Upload>) -> Result<Answer, Answer> {
-        let begun = self.bridge.begin().await?;
-        let owner = identity::proven(request.extensions());
+    /// Opens a stream for a session that brings its connection, and names the session.
+    pub(crate) async fn open_over(
+        &self,
+        connector: Box<dyn Connector>,
+        scheme: &str,
+        parts: &Parts,
+    ) -> Result<(Answer, Arc<str>), Answer> {
+        self.begin_session(self.bridge.begin_with(connector).await?, scheme, parts).await
+    }
+
+    async fn begin_session(&self, begun: Begun, scheme: &str, parts: &Parts) -> Result<(Answer, Arc<str>), Answer> {
+        let owner = identity::proven(&parts.extensions);
         let client = begun.bridge.open_session(Revision::November2024, sessions::Kind::Sse, owner).await?;
-        let address = self.address(scheme, request.headers(), request.uri(), &client.id);
+        let address = self.address(scheme, &parts.headers, &parts.uri, &client.id);
         let first = Frame { name: Some("endpoint"), data: address.as_bytes(), ..Default::default() }.encode();
         let gone = Gone { bridge: Arc::clone(&begun.bridge), id: Arc::clone(&client.id) };
         let events = client.background().read(gone);
         begun.keep(&client.id);
-        Ok(answer::events(events.after(first.into())))
+        Ok((answer::events(events.after(first.into())), Arc::clone(&client.id)))
     }
 
     /// The address for the messages of a session, as the client can reach it.
     fn address(&self, scheme: &str, headers: &HeaderMap, uri: &http::Uri, id: &str) -> String {
-        let path = format!("{MESSAGES}?session_id={id}");
+        let Paths { stream, messages, session } = self.paths;
+        let path = format!("{messages}?{session}={id}");
         let reached = self.forwarded.reached(headers, scheme, forwarded::host(headers, uri));
         // A stream is often mapped with its own name, which the messages do not have.
-        let prefix = reached.prefix.strip_suffix(STREAM).unwrap_or(&reached.prefix);
+        let prefix = reached.prefix.strip_suffix(stream).unwrap_or(&reached.prefix);
         match reached.host {
             Some(host) => format!("{}://{host}{prefix}{path}", reached.scheme),
             None => format!("{prefix}{path}"),
@@ -75,9 +137,8 @@ impl Sse {
 
     async fn take(&self, parts: &Parts, body: Upload) -> Result<Answer, Answer> {
         let bad = |text: &str| answer::text(StatusCode::BAD_REQUEST, text);
-        let query = parts.uri.query().unwrap_or_default();
-        let id = query.split('&').find_map(|pair| pair.strip_prefix("session_id=")).filter(|id| !id.is_empty());
-        let id = id.ok_or_else(|| bad("session_id is required"))?;
+        let id = self.paths.session(&parts.uri);
+        let id = id.ok_or_else(|| bad(&format!("{} is required", self.paths.session)))?;
         let bridge = self.bridge.of_session(Some(id));
         let held = bridge.held_session(id, identity::proven(&parts.extensions)).await?;
         let held = held.ok_or_else(|| answer::no_such_session(None))?;
@@ -113,7 +174,7 @@ fn begin(bridge: Arc<Bridge>, client: Arc<Client>, message: Message) -> Result<(
         method::INITIALIZE | method::PING | method::SUBSCRIBE | method::UNSUBSCRIBE | method::SET_LOG_LEVEL
     ) || message.method().starts_with(method::TASKS);
     if !needs_us && bridge.handshake().is_agreed() {
-        let ticket = bridge.calls().begin(&message, Some(&client.id), client.background(), false);
+        let ticket = bridge.calls().begin(&message, Caller::from(&*client), client.background(), false);
         return ticket.map(super::calls::Ticket::keep).map_err(|_| failed());
     }
     // These are rare. They end with the patience that we have for the server.
@@ -136,7 +197,11 @@ fn begin(bridge: Arc<Bridge>, client: Arc<Client>, message: Message) -> Result<(
 
 async fn initialize(bridge: &Arc<Bridge>, client: &Arc<Client>, message: &Message) -> Bytes {
     match bridge.handshake().agree(bridge.calls(), Some(message)).await {
-        Ok(agreed) => handshake::answer(message, &agreed, bridge.audience()).0.into(),
+        Ok(agreed) => {
+            let (text, revision) = handshake::answer(message, &agreed);
+            client.agree_on(revision);
+            text.into()
+        }
         Err(refusal) => match bridge.open_legacy_client(message, &refusal, Place::Held(client)).await {
             Ok(Some((text, _))) => text,
             // The store is not asked for a session that is held here.

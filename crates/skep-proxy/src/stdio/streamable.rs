@@ -8,13 +8,16 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use skep_mcp::era::Era;
 use skep_mcp::fault::{Fault, INTERNAL_ERROR, INVALID_REQUEST};
-use skep_mcp::{Kind, Message, Payload, ReadError, header, method};
+use skep_mcp::{Kind, Message, Payload, ReadError, Revision, header, method};
 
 use super::bridge::Bridge;
+use super::caller::Caller;
 use super::calls::{Full, Ticket};
 use super::clients::Client;
+use super::connect::Connector;
 use super::handshake::{self, Refusal};
 use super::other_era::Place;
+use super::processes::Begun;
 use crate::answer::{self, Answer};
 use crate::intake::{self, Accepts};
 use crate::middleware::identity;
@@ -78,7 +81,7 @@ impl Streamable {
         let headers = &parts.headers;
         let own = self.of_session(headers)?;
         let named = own.named(parts).await?;
-        let session = if let Named::Alive(client) = &named { Some(client.revision) } else { None };
+        let session = if let Named::Alive(client) = &named { Some(client.revision()) } else { None };
         let era = intake::classify(message, headers, session)?;
         if era == Era::Modern {
             let checked = self.0.calls().mirrors().check(headers, message);
@@ -99,9 +102,11 @@ impl Streamable {
             endpoint.require_ready()?;
         }
         if is_handshake && message.kind() == Kind::Request {
-            return endpoint.initialize(identity::proven(&parts.extensions), accepts, message).await;
+            let begun = endpoint.0.begin().await?;
+            return initialize(begun, identity::proven(&parts.extensions), accepts, message).await;
         }
-        endpoint.take_within(client, accepts, era, message).await
+        let without = (era == Era::Legacy).then(|| intake::revision(headers));
+        endpoint.take_within(client, accepts, era, without, message).await
     }
 
     async fn take_within(
@@ -109,13 +114,14 @@ impl Streamable {
         client: Option<Arc<Client>>,
         accepts: Accepts,
         era: Era,
+        without: Option<Revision>,
         message: &Message,
     ) -> Result<Answer, Answer> {
         match message.kind() {
             _ if let Some(client) = client.as_ref().and_then(|client| self.0.legacy_client(&client.id)) => {
                 Ok(client.take(self.0.line(), accepts, message.clone()).await)
             }
-            Kind::Request => self.request(Reply { accepts, era, client }, message).await,
+            Kind::Request => self.request(Reply { accepts, era, client }, without, message).await,
             Kind::Notification => {
                 self.notify(era, client.as_deref(), message);
                 Ok(answer::empty(StatusCode::ACCEPTED))
@@ -127,38 +133,16 @@ impl Streamable {
         }
     }
 
-    async fn initialize(
+    /// Answers a handshake whose session brings its connection.
+    pub(crate) async fn open(
         &self,
-        caller: Option<&Arc<str>>,
-        accepts: Accepts,
+        connector: Box<dyn Connector>,
+        parts: &Parts,
         message: &Message,
     ) -> Result<Answer, Answer> {
-        let begun = self.0.begin().await?;
-        let bridge = &begun.bridge;
-        let agreed = if bridge.eras().refuses_handshakes() {
-            Err(Refusal::Silence.into())
-        } else {
-            bridge.handshake().agree(bridge.calls(), Some(message)).await
-        };
-        let (text, client) = match agreed {
-            Ok(agreed) => {
-                let (text, revision) = handshake::answer(message, &agreed, bridge.audience());
-                let client = bridge.open_session(revision, sessions::Kind::Streamable, caller).await?;
-                (Bytes::from(text), Some(client))
-            }
-            Err(refusal) => match bridge.open_legacy_client(message, &refusal, Place::New(caller)).await? {
-                Some((text, client)) => (text, Some(client)),
-                None => (handshake::refusal(message.owned_id().as_ref(), &refusal).into(), None),
-            },
-        };
-        let mut answer = whole(accepts, text);
-        if let Some(client) = client {
-            begun.keep(&client.id);
-            if let Ok(id) = HeaderValue::from_str(&client.id) {
-                answer.headers_mut().insert(header::SESSION_ID, id);
-            }
-        }
-        Ok(answer)
+        let accepts = Accepts::read(&parts.headers)?;
+        let begun = self.0.begin_with(connector).await?;
+        initialize(begun, identity::proven(&parts.extensions), accepts, message).await
     }
 
     fn notify(&self, era: Era, client: Option<&Client>, message: &Message) {
@@ -169,7 +153,8 @@ impl Streamable {
         self.0.notified(client, message);
     }
 
-    async fn request(&self, reply: Reply, message: &Message) -> Result<Answer, Answer> {
+    /// Answers a request. One without a session reads the revision `without`, if that matters.
+    async fn request(&self, reply: Reply, without: Option<Revision>, message: &Message) -> Result<Answer, Answer> {
         if reply.era == Era::Modern
             && let Some(answer) = self.0.serve_modern_client(reply.accepts, message).await?
         {
@@ -182,8 +167,8 @@ impl Streamable {
             }
         }
         let stream = reply.stream();
-        let owner = reply.client.as_ref().map(|client| &client.id);
-        let ticket = self.0.calls().begin(message, owner, &stream, true).map_err(|Full| full(&reply, message))?;
+        let caller = Caller::of(reply.client.as_deref(), without);
+        let ticket = self.0.calls().begin(message, caller, &stream, true).map_err(|Full| full(&reply, message))?;
         Ok(reply.give(&stream, ticket, Ticket::keep).await)
     }
 
@@ -192,7 +177,7 @@ impl Streamable {
         let own = self.of_session(headers)?;
         let client = match own.named(parts).await? {
             Named::Unknown => return Err(answer::no_such_session(None)),
-            Named::Alive(client) if client.revision.has_batches() => Some(client),
+            Named::Alive(client) if client.revision().has_batches() => Some(client),
             Named::Nothing if !headers.contains_key(header::PROTOCOL_VERSION) => None,
             _ => {
                 let fault = Fault::new(INVALID_REQUEST, "batches belong to revision 2025-03-26");
@@ -209,8 +194,7 @@ impl Streamable {
         if answers.is_empty() {
             return Ok(answer::empty(StatusCode::ACCEPTED));
         }
-        let text = [&b"["[..], &answers.join(&b","[..]), b"]"].concat();
-        Ok(answer::json(StatusCode::OK, text))
+        Ok(answer::batch(&answers))
     }
 
     async fn take_member(&self, client: Option<&Arc<Client>>, message: &Result<Message, ReadError>) -> Option<Bytes> {
@@ -255,6 +239,40 @@ impl Streamable {
         let was_there = self.0.of_session(Some(id)).close_session(id, identity::proven(&parts.extensions)).await?;
         if was_there { Ok(answer::empty(StatusCode::NO_CONTENT)) } else { Err(answer::no_such_session(None)) }
     }
+}
+
+/// Answers a handshake, in a session that begins with it.
+async fn initialize(
+    begun: Begun,
+    caller: Option<&Arc<str>>,
+    accepts: Accepts,
+    message: &Message,
+) -> Result<Answer, Answer> {
+    let bridge = &begun.bridge;
+    let agreed = if bridge.eras().refuses_handshakes() {
+        Err(Refusal::Silence.into())
+    } else {
+        bridge.handshake().agree(bridge.calls(), Some(message)).await
+    };
+    let (text, client) = match agreed {
+        Ok(agreed) => {
+            let (text, revision) = handshake::answer(message, &agreed);
+            let client = bridge.open_session(revision, sessions::Kind::Streamable, caller).await?;
+            (Bytes::from(text), Some(client))
+        }
+        Err(refusal) => match bridge.open_legacy_client(message, &refusal, Place::New(caller)).await? {
+            Some((text, client)) => (text, Some(client)),
+            None => (handshake::refusal(message.owned_id().as_ref(), &refusal).into(), None),
+        },
+    };
+    let mut answer = whole(accepts, text);
+    if let Some(client) = client {
+        begun.keep(&client.id);
+        if let Ok(id) = HeaderValue::from_str(&client.id) {
+            answer.headers_mut().insert(header::SESSION_ID, id);
+        }
+    }
+    Ok(answer)
 }
 
 /// The server does not read fast enough.

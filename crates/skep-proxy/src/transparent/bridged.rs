@@ -4,27 +4,27 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::CONTENT_ENCODING;
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode};
-use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use parking_lot::Mutex;
 use skep_mcp::era::Era;
 use skep_mcp::fault::{Fault, INTERNAL_ERROR};
-use skep_mcp::{Kind, Message, Param, Payload, Revision, header, json, translate};
+use skep_mcp::{Kind, Message, Param, Payload, Revision, header, translate};
 
 use super::Transparent;
 use super::look::Known;
+use super::opening::Opening;
 use super::target::Dialect;
 use crate::answer::{self, Answer};
 use crate::body::Body;
-use crate::eras::http::HttpLine;
+use crate::eras::http::{HttpLine, is_json, is_stream};
 use crate::eras::legacy_client::{self, LegacyClient};
 use crate::eras::line::{self, Line};
 use crate::eras::modern_client::ModernClient;
 use crate::eras::parking::Parking;
-use crate::eras::pool::{Pool, Principal, Seats};
+use crate::eras::pool::{Opener, Pool, Principal, Seats};
 use crate::eras::verdict::{self, Eras, Verdict};
 use crate::intake::{self, Accepts};
 use crate::listener::Peer;
@@ -34,8 +34,6 @@ use crate::sessions::{self, Session, Unavailable};
 use crate::stdio::clients::Clients;
 use crate::stdio::mirrors::Mirrors;
 
-/// Bytes of an answer to a handshake that are looked at.
-const HANDSHAKE_BYTES: usize = 1 << 20;
 /// How long ends of sessions may take when the proxy stops.
 const FAREWELL: Duration = Duration::from_secs(5);
 
@@ -93,10 +91,10 @@ impl Bridging {
 impl Transparent {
     /// Answers a request whose client is of another era than the server.
     pub(super) async fn bridge(&self, peer: Peer, parts: &Parts, known: &mut Known) -> Result<Option<Answer>, Answer> {
-        if self.target.dialect != Dialect::Streamable {
+        let is_modern = known.era == Some(Era::Modern);
+        if self.target.dialect != Dialect::Streamable && !is_modern {
             return Ok(None);
         }
-        let is_modern = known.era == Some(Era::Modern);
         let session = known.session.clone().filter(|session| legacy_client::is_marked(session) && !is_modern);
         if let Some(session) = session
             && known.handshake.is_none()
@@ -115,7 +113,7 @@ impl Transparent {
         }
     }
 
-    fn line(&self, peer: Peer, parts: &Parts) -> Result<HttpLine, Answer> {
+    pub(super) fn line(&self, peer: Peer, parts: &Parts) -> Result<HttpLine, Answer> {
         let bad = || answer::text(StatusCode::BAD_REQUEST, "the address cannot be passed on");
         let path = self.target.path_and_query(&Method::POST, &parts.uri).ok_or_else(bad)?;
         let uri = self.target.at(path).ok_or_else(bad)?;
@@ -130,21 +128,28 @@ impl Transparent {
         let eras = &self.bridging.eras;
         if message.kind() != Kind::Request {
             // Without a session there is nothing that a notification could be about.
-            let is_for_nobody = eras.known() == Some(Verdict::Legacy);
+            let is_for_nobody = self.target.dialect == Dialect::Sse || eras.known() == Some(Verdict::Legacy);
             return Ok(is_for_nobody.then(|| answer::empty(StatusCode::ACCEPTED)));
         }
         let line = self.line(peer, parts)?;
-        let verdict = eras.verdict(&line).await;
-        if verdict.map_err(|unknown| unknown.answer(message.owned_id().as_ref()))? == Verdict::Modern {
-            return Ok(None);
-        }
+        let opener: Arc<dyn Opener> = match self.target.dialect {
+            // Its transport belongs to one era only.
+            Dialect::Sse => Arc::new(self.dial(peer, parts)?),
+            Dialect::Streamable => {
+                let verdict = eras.verdict(&line).await;
+                if verdict.map_err(|unknown| unknown.answer(message.owned_id().as_ref()))? == Verdict::Modern {
+                    return Ok(None);
+                }
+                Arc::new(line.clone())
+            }
+        };
         intake::require_json(&parts.headers)?;
         let accepts = Accepts::read(&parts.headers)?.for_answer(&message)?;
         let checked = self.bridging.mirrors.check(&parts.headers, &message);
         checked.map_err(|fault| answer::bad(&fault, message.owned_id().as_ref()))?;
         let client = ModernClient {
             principal: Principal::of(&line),
-            hosts: Arc::new(Seats { pool: Arc::clone(&self.bridging.pool), eras: Arc::clone(eras), line }),
+            hosts: Arc::new(Seats { pool: Arc::clone(&self.bridging.pool), eras: Arc::clone(eras), line, opener }),
             parking: Arc::clone(&self.bridging.parking),
             mirrors: Arc::clone(&self.bridging.mirrors),
         };
@@ -227,25 +232,26 @@ impl Transparent {
         let is_refusal = response.status().is_client_error()
             && !matches!(response.status().as_u16(), 401 | 403 | 407 | 408 | 425 | 429);
         let is_readable = response.status() == StatusCode::OK
-            && crate::eras::http::is_json(response.headers())
+            && (is_json(response.headers()) || is_stream(response.headers()))
             && !response.headers().contains_key(CONTENT_ENCODING);
         if self.target.dialect != Dialect::Streamable || !(is_refusal || is_readable) {
             return Ok(response.map(Body::Incoming));
         }
-        let (head, body) = response.into_parts();
-        let body = Limited::new(body, HANDSHAKE_BYTES).collect().await;
-        let body = body.map_err(|_| answer::empty(StatusCode::BAD_GATEWAY))?.to_bytes();
-        let message = Message::read(body.clone()).ok();
-        if is_refusal || message.as_ref().is_some_and(|message| message.error().is_some()) {
+        let (mut head, body) = response.into_parts();
+        let opening = Opening::read(&head.headers, body).await?;
+        if is_refusal || opening.message.as_ref().is_some_and(|message| message.error().is_some()) {
             let verdict = self.bridging.eras.verdict(&self.line(peer, parts)?).await;
             if matches!(verdict, Ok(Verdict::Modern)) {
                 self.bridging.eras.refused_handshake();
                 return Err(self.open_session(peer, parts, handshake).await.unwrap_or_else(|refusal| refusal));
             }
         }
-        // The session has the revision that the server names, which need not be the one that was asked for.
-        known.handshake = message.as_ref().and_then(Message::result).and_then(agreed).or(known.handshake);
-        Ok(Response::from_parts(head, Body::Full(body)))
+        let handshake = handshake.clone();
+        let other = self.settle_revision(known, &handshake, opening.message.as_ref());
+        if other.is_some() {
+            head.headers.remove(CONTENT_LENGTH);
+        }
+        Ok(Response::from_parts(head, opening.body(other)))
     }
 
     /// Ends what was not used for too long.
@@ -280,13 +286,8 @@ impl Transparent {
             }
             self.bridging.parking.close().await;
             self.bridging.pool.close().await;
+            self.dialled.bridge.end_connections().await;
         };
         let _ = tokio::time::timeout(FAREWELL, ending).await;
     }
-}
-
-/// The revision that the result of a handshake names.
-fn agreed(result: &str) -> Option<Revision> {
-    let told = json::find(result, &["protocolVersion"]).ok()??.of(result);
-    Revision::parse(&json::decode(told)?)
 }

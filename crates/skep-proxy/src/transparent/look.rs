@@ -10,6 +10,7 @@ use skep_mcp::fault::{Fault, INVALID_REQUEST};
 use skep_mcp::{Message, Param, Payload, Revision, header, method};
 
 use super::Transparent;
+use super::between::Between;
 use super::target::Dialect;
 use crate::answer::{self, Answer};
 use crate::intake;
@@ -28,6 +29,8 @@ pub(super) struct Known {
     pub(super) body: Bytes,
     /// The message or the messages in it.
     pub(super) payload: Option<Payload>,
+    /// What is between the client and the server, when they speak different revisions of one era.
+    pub(super) between: Option<Between>,
 }
 
 impl Known {
@@ -47,7 +50,7 @@ impl Transparent {
             None => None,
         };
         let (caller, body) = (caller.cloned(), sent.text.clone());
-        let mut known = Known { era: None, handshake: None, session, caller, body, payload: None };
+        let mut known = Known { era: None, handshake: None, session, caller, body, payload: None, between: None };
         let mut id = None;
         // A server may read a message in a body whatever that calls itself.
         if parts.method == Method::POST {
@@ -80,14 +83,21 @@ impl Transparent {
         if needs_session && known.session.is_none() {
             return Err(answer::no_such_session(id.as_ref()));
         }
+        known.between = match known.bound() {
+            Some(session) => Between::of(session),
+            None if known.era == Some(Era::Legacy) && known.handshake.is_none() => {
+                self.told.between(intake::revision(&parts.headers))
+            }
+            None => None,
+        };
         Ok(known)
     }
 
     fn classify(&self, message: &Message, headers: &HeaderMap, session: Option<Revision>) -> Result<Era, Answer> {
         match self.target.dialect {
-            Dialect::Streamable => intake::classify(message, headers, session),
-            // The other era has no such transport.
-            Dialect::Sse => Ok(Era::Legacy),
+            // The other era has no such transport, and says so when it comes nevertheless.
+            Dialect::Sse if !intake::is_modern(headers) => Ok(Era::Legacy),
+            Dialect::Sse | Dialect::Streamable => intake::classify(message, headers, session),
         }
     }
 }

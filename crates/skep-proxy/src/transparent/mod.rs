@@ -3,11 +3,16 @@
 //! What the proxy adds: it refuses what is no message, knows the sessions, makes the handshake again when the server was
 //! replaced, and names addresses as clients can reach them.
 
+mod batches;
+mod between;
 mod bridged;
+mod dialled;
 mod endpoint;
 mod headers;
 mod look;
 mod monitor;
+mod older_transport;
+mod opening;
 mod recovery;
 mod small;
 mod target;
@@ -15,6 +20,7 @@ mod target;
 mod tests;
 pub(crate) mod upstream;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
@@ -25,6 +31,7 @@ use skep_mcp::era::Era;
 use skep_mcp::{Revision, header};
 use tokio_util::sync::CancellationToken;
 
+use self::between::Told;
 use self::bridged::Bridging;
 use self::endpoint::Rewrite;
 pub(crate) use self::headers::strip as strip_headers;
@@ -35,6 +42,7 @@ pub use self::target::{Dialect, Target, TargetError};
 use self::upstream::{Failed, Outgoing, Upstream, peer_origin};
 use crate::answer::{self, Answer};
 use crate::body::Body;
+use crate::eras::dialled::Dialled;
 use crate::forwarded::Forwarded;
 use crate::intake;
 use crate::limits::Limits;
@@ -79,6 +87,9 @@ pub struct Transparent {
     readiness: Readiness,
     limits: Limits,
     bridging: Bridging,
+    told: Told,
+    /// The sessions of clients of another transport than the server's.
+    dialled: Arc<Dialled>,
 }
 
 impl Transparent {
@@ -86,8 +97,10 @@ impl Transparent {
     pub fn new(target: Target, limits: Limits, forwarded: Forwarded) -> Result<Self, TlsError> {
         let expected = CancellationToken::new();
         expected.cancel();
+        let upstream = Upstream::new(&target, &limits)?;
         Ok(Self {
-            upstream: Upstream::new(&target, &limits)?,
+            dialled: Dialled::new(&upstream, &limits),
+            upstream,
             sessions: Sessions::new(SessionStore::Memory, &limits),
             turns: Turns::default(),
             forwarded,
@@ -100,6 +113,7 @@ impl Transparent {
             target,
             limits,
             bridging: Bridging::new(true),
+            told: Told::default(),
         })
     }
 
@@ -207,6 +221,14 @@ impl Transparent {
         if self.target.is_remote {
             identity::withhold(&mut parts);
         }
+        let request = Request::from_parts(parts, body);
+        if self.is_streamable(&request) {
+            return self.serve_streamable(peer, request).await.unwrap_or_else(|refusal| refusal);
+        }
+        if let Some(session) = self.older_session(&request) {
+            return self.serve_older(peer, &session, request).await.unwrap_or_else(|refusal| refusal);
+        }
+        let (parts, body) = request.into_parts();
         self.pass(peer, parts, body).await.unwrap_or_else(|refusal| refusal)
     }
 
@@ -219,24 +241,37 @@ impl Transparent {
         if let Some(answer) = self.bridge(peer, &parts, &mut known).await? {
             return Ok(answer);
         }
+        if let Some(answer) = self.unbatch(peer, &parts, &mut known).await? {
+            return Ok(answer);
+        }
         let handshake = known.handshake.map(|_| parts.clone());
+        let opening = self.opens_older(&parts).then(|| parts.clone());
         let rewrite = self.rewrite(&parts.headers);
         let mut outgoing = self.outgoing(peer, parts, &known)?;
-        if rewrite.is_some() {
+        if let Some(between) = known.between {
+            between.ask(&mut outgoing, known.payload.as_ref());
+        }
+        if rewrite.is_some() || handshake.is_some() {
             // What is to be changed has to be readable.
             outgoing.headers.remove(ACCEPT_ENCODING);
         }
         let response = self.exchange(&outgoing, &known).await?;
+        if let Some(parts) = opening.filter(|_| Self::has_no_stream(response.status())) {
+            return self.open_older(peer, &parts).await;
+        }
         let response = match &handshake {
             Some(parts) => self.settle(peer, parts, &mut known, response).await?,
             None => response.map(Body::Incoming),
         };
-        let (head, body) = response.into_parts();
+        let (mut head, mut body) = response.into_parts();
         if head.status == StatusCode::OK {
             self.served.cancel();
         }
         self.keep_session(&head, &outgoing, &known).await?;
-        let body = small::in_one_piece(&head, body).await?;
+        body = small::in_one_piece(&head, body).await?;
+        if let Some(between) = known.between {
+            body = between.answer(&mut head, body, self.limits.line_bytes).await;
+        }
         Ok(hand_back(head, body, &known, rewrite))
     }
 
@@ -319,6 +354,9 @@ impl Transparent {
             session.metadata.insert(BACKEND_URL.to_owned(), peer_origin(&self.target, &response.extensions));
             if known.handshake.is_some() {
                 session.metadata.insert(INIT_BODY.to_owned(), String::from_utf8_lossy(&known.body).into_owned());
+            }
+            if let Some(between) = known.between {
+                between.mark(&mut session);
             }
             // What ends for it needs nothing more.
             self.sessions.create(session).await?;

@@ -10,7 +10,7 @@ fn pinned(handshake: Option<Revision>, era: Era) -> (Parts, Known) {
     session.metadata.insert(BACKEND_URL.to_owned(), "http://10.0.0.9:8080".to_owned());
     let (parts, ()) = Request::post("/mcp").header(header::SESSION_ID, "s").body(()).unwrap().into_parts();
     let (session, caller) = (Some(session.into()), None);
-    (parts, Known { era: Some(era), handshake, session, caller, body: "{}".into(), payload: None })
+    (parts, Known { era: Some(era), handshake, session, caller, body: "{}".into(), payload: None, between: None })
 }
 
 #[tokio::test]

@@ -133,7 +133,8 @@ fn redirected(asked: &Uri, response: &Response<Incoming>) -> Option<Uri> {
     resolve(asked, location)
 }
 
-fn resolve(asked: &Uri, location: &str) -> Option<Uri> {
+/// An address that a server names, if it is one of its own, never with less protection than the one that was asked.
+pub(crate) fn resolve(asked: &Uri, location: &str) -> Option<Uri> {
     let origin = format!("{}://{}", asked.scheme_str()?, asked.authority()?);
     let to = match location.split_once("://") {
         Some((scheme, _)) if !scheme.contains('/') => location.to_owned(),

@@ -49,7 +49,7 @@ impl Served {
     pub(super) fn bridge(front: &Front, bridge: Arc<Bridge>, connector: impl Connector) -> Self {
         let stop = CancellationToken::new();
         let proxy = match front.mode {
-            Dialect::Streamable => Proxy::streamable(Arc::clone(&bridge)),
+            Dialect::Streamable => Proxy::streamable(Arc::clone(&bridge)).with_forwarded(front.forwarded.clone()),
             Dialect::Sse => Proxy::sse(Arc::clone(&bridge), front.forwarded.clone()),
         };
         let link = bridge.run(connector, stop.clone()).boxed();

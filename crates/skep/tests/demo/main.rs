@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod cells;
 mod conformance;
+mod foreign;
 mod http;
 mod http_rules;
 mod matrix;

@@ -32,8 +32,8 @@ enum Wire {
 }
 
 impl Wire {
-    fn sse(address: &str, server: Option<Server>) -> Self {
-        let mut stream = Request::new("GET", "/sse").header("Accept", "text/event-stream").send(address);
+    fn sse(address: &str, path: &str, server: Option<Server>) -> Self {
+        let mut stream = Request::new("GET", path).header("Accept", "text/event-stream").send(address);
         let event = stream.event().unwrap();
         assert_eq!(event.name, "endpoint");
         let endpoint = event.data.unwrap();
@@ -62,7 +62,7 @@ impl Peer {
             }
             "sse" => {
                 let server = Server::start(transport);
-                Wire::sse(&server.address.clone(), Some(server))
+                Wire::sse(&server.address.clone(), "/sse", Some(server))
             }
             _ => {
                 let server = Server::start(transport);
@@ -79,15 +79,18 @@ impl Peer {
         Self::open(Wire::Streamable { address, server: None, session: None, background: None }, revision, server)
     }
 
-    /// The same over HTTP+SSE.
-    pub(crate) fn through_sse(address: &str, revision: &'static str, server: &'static str) -> Self {
-        Self::open(Wire::sse(address, None), revision, server)
+    /// The same over HTTP+SSE, whose stream is at this path.
+    pub(crate) fn through_sse(address: &str, path: &str, revision: &'static str, server: &'static str) -> Self {
+        Self::open(Wire::sse(address, path, None), revision, server)
     }
 
     fn open(wire: Wire, revision: &'static str, server: &'static str) -> Self {
         let is_proxied = matches!(wire, Wire::Streamable { server: None, .. } | Wire::Sse { server: None, .. });
         let mut peer = Self { revision, server, is_proxied, wire, next: 1, seen: Vec::new(), meta: json!({}) };
-        let capabilities = json!({"sampling": {}, "elicitation": {}, "roots": {}});
+        let mut capabilities = json!({"sampling": {}, "roots": {}});
+        if revision >= "2025-06-18" {
+            capabilities["elicitation"] = json!({});
+        }
         if revision == STATELESS {
             peer.meta = json!({
                 "io.modelcontextprotocol/protocolVersion": revision,
@@ -97,9 +100,8 @@ impl Peer {
             let client = json!({"name": "test", "version": "1"});
             let params = json!({"protocolVersion": revision, "capabilities": capabilities, "clientInfo": client});
             let result = peer.result("initialize", &params);
-            // A server of sessions answers with the one revision that it speaks.
-            peer.revision = if server == STATELESS { revision } else { server };
-            assert_eq!(result["protocolVersion"], peer.revision, "{revision} asked of {server}");
+            // It knows no other one.
+            assert_eq!(result["protocolVersion"], revision, "a server of {server}");
             peer.notify("notifications/initialized", &json!({}));
         }
         peer
@@ -181,13 +183,20 @@ impl Peer {
         self.read(response.as_mut())
     }
 
-    /// Waits for a notification that belongs to no request.
-    pub(crate) fn wait_for(&mut self, method: &str) -> Value {
+    /// Listens for what belongs to no request, where that needs a stream of its own.
+    pub(crate) fn listen(&mut self) {
         if let Wire::Streamable { address, session: Some(session), background, .. } = &mut self.wire {
-            let stream = background.get_or_insert_with(|| {
+            background.get_or_insert_with(|| {
                 let get = Request::new("GET", "/mcp").header("Accept", "text/event-stream");
                 get.header("Mcp-Session-Id", session).send(address)
             });
+        }
+    }
+
+    /// Waits for a notification that belongs to no request.
+    pub(crate) fn wait_for(&mut self, method: &str) -> Value {
+        self.listen();
+        if let Wire::Streamable { background: Some(stream), .. } = &mut self.wire {
             return loop {
                 let message = stream.message().unwrap();
                 if message["method"] == method {

@@ -3,16 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use skep_conformance::skip::skip;
 use skep_proxy::stdio::ChildProcess;
 use skep_proxy::transparent::Dialect;
 
+use crate::cells::{self, pairs};
+use crate::foreign::{self, Has};
 use crate::npm::Packages;
 use crate::once;
 use crate::peer::{Peer, STATELESS};
 use crate::process::Server;
-use crate::proxied::Proxied;
+use crate::proxied::{Proxied, demo};
 use crate::revisions::REVISIONS;
 use crate::sdk_client::{client, expected_of, printed};
 
@@ -26,64 +28,73 @@ fn python_sdk(test: &str, package: &str) -> Option<PathBuf> {
     installed.map_err(|reason| skip(test, &reason)).ok()
 }
 
-/// Runs a client before a server of each revision, and compares what it got with what it gets without a proxy.
-fn before_all(make: impl Fn(&str) -> Command) {
-    for revision in REVISIONS {
-        let server = Server::of_revision("streamable-http", revision);
-        let proxied = Proxied::transparent(Dialect::Streamable, &server, false);
+/// Runs a client before a server of each revision, and compares what it got with what it gets without a proxy. Then the
+/// same before processes on lines, of which each session has one; clients without sessions share one, which can neither ask
+/// nor log.
+fn before_all(has_sessions: bool, make: impl Fn(&str) -> Command + Sync) {
+    let got = |proxied: &Proxied, revision: &str| {
         let mut client = make(&format!("http://{}/mcp", proxied.address));
         client.env("OLDEST", revision);
-        assert_eq!(printed(client), expected_of(revision), "a server of {revision}");
-    }
+        printed(client)
+    };
+    cells::each(&REVISIONS, |revision| {
+        let server = Server::of_revision("streamable-http", revision);
+        let proxied = Proxied::transparent(Dialect::Streamable, &server, false);
+        assert_eq!(got(&proxied, revision), expected_of(revision), "a server of {revision}");
+        let proxied = Proxied::own(&demo(&["--revision", revision]));
+        let (mut got, mut expected) = (got(&proxied, revision), expected_of(revision));
+        if !has_sessions {
+            for of_one_client in ["sampling", "elicitation", "logged"] {
+                for told in [&mut got, &mut expected] {
+                    told.as_object_mut().unwrap().remove(of_one_client);
+                }
+            }
+        }
+        assert_eq!(got, expected, "a process of {revision}");
+    });
 }
 
 #[test]
 fn the_first_typescript_sdk_before_servers_of_all_revisions() {
     let Some(packages) = Packages::get("the_first_typescript_sdk_before_servers_of_all_revisions") else { return };
-    before_all(|url| client(&packages, &[url]));
+    before_all(true, |url| client(&packages, &[url]));
 }
 
 #[test]
 fn the_second_typescript_sdk_before_servers_of_all_revisions() {
     let Some(packages) = Packages::second("the_second_typescript_sdk_before_servers_of_all_revisions") else { return };
-    before_all(|url| {
-        let mut node = script(&packages, include_str!("sdk2_client.mjs"));
-        node.arg(url);
-        node
-    });
+    before_all(false, |url| second_client(&packages, url));
 }
 
 #[test]
 fn the_first_python_sdk_before_servers_of_all_revisions() {
     let test = "the_first_python_sdk_before_servers_of_all_revisions";
     let Some(folder) = python_sdk(test, "mcp==1.30.0") else { return };
-    before_all(|url| python(&folder, include_str!("python_client.py"), url));
+    before_all(true, |url| python(&folder, include_str!("python_client.py"), url));
 }
 
 #[test]
 fn the_second_python_sdk_before_servers_of_all_revisions() {
     let test = "the_second_python_sdk_before_servers_of_all_revisions";
     let Some(folder) = python_sdk(test, "mcp==2.3.0") else { return };
-    before_all(|url| python(&folder, include_str!("python2_client.py"), url));
+    before_all(false, |url| python(&folder, include_str!("python2_client.py"), url));
 }
 
-/// Calls the tools of a server with clients of all revisions. `revision` is the one that it speaks with a client.
-pub(crate) fn try_server(command: Command, revision: impl Fn(&'static str) -> &'static str) {
+/// Uses a server with clients of all revisions. `revision` is the one that it speaks with a client.
+pub(crate) fn try_server(command: Command, has: Has, revision: impl Fn(&'static str) -> &'static str + Sync) {
     let server = Server::foreign(command);
     let proxied = Proxied::transparent(Dialect::Streamable, &server, false);
-    for client in REVISIONS {
-        try_tools(&mut Peer::through(&proxied.address, client, revision(client)), |_| true);
-    }
+    cells::each(&REVISIONS, |client| {
+        foreign::check_server(&mut Peer::through(&proxied.address, client, revision(client)), has);
+    });
 }
 
-/// The same with a process on lines, of which each session has one. Clients without sessions share one, which cannot ask
-/// unless its requests stand alone, too.
-pub(crate) fn try_process(command: &Command, revision: impl Fn(&'static str) -> &'static str) {
+/// The same with a process on lines, of which each session has one. Clients without sessions share one.
+pub(crate) fn try_process(command: &Command, has: Has, revision: impl Fn(&'static str) -> &'static str + Sync) {
     let proxied = Proxied::own(&process(command));
-    for client in REVISIONS {
-        let mut peer = Peer::through(&proxied.address, client, revision(client));
-        try_tools(&mut peer, |peer| !peer.is_stateless() || peer.server == STATELESS);
-    }
+    cells::each(&REVISIONS, |client| {
+        foreign::check_process(&mut Peer::through(&proxied.address, client, revision(client)), has);
+    });
 }
 
 /// A command as a process that a bridge starts.
@@ -95,19 +106,6 @@ fn process(command: &Command) -> ChildProcess {
     ChildProcess { program: "env".into(), arguments, environment: environment.collect() }
 }
 
-fn try_tools(peer: &mut Peer, can_ask: impl Fn(&Peer) -> bool) {
-    let client = peer.revision;
-    let tools = peer.result("tools/list", &json!({}));
-    let names: Vec<&Value> = tools["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
-    assert_eq!(names, ["echo", "greet"], "{client}");
-    let said = peer.result("tools/call", &json!({"name": "echo", "arguments": {"message": "hum"}}));
-    assert_eq!(said["content"][0]["text"], "hum", "{client}");
-    if peer.oldest() >= "2025-06-18" && can_ask(peer) {
-        let said = peer.result("tools/call", &json!({"name": "greet", "arguments": {}}));
-        assert_eq!(said["content"][0]["text"], "Hello, Ada!", "{client}");
-    }
-}
-
 /// What a server that has sessions speaks with a client: at most the newest revision of them.
 fn with_sessions(client: &'static str) -> &'static str {
     client.min("2025-11-25")
@@ -117,16 +115,16 @@ fn with_sessions(client: &'static str) -> &'static str {
 fn servers_of_the_first_typescript_sdk_before_all_clients() {
     let Some(packages) = Packages::get("servers_of_the_first_typescript_sdk_before_all_clients") else { return };
     let server = || script(&packages, include_str!("sdk_server.mjs"));
-    try_server(server(), with_sessions);
-    try_process(server().arg("stdio"), with_sessions);
+    try_server(server(), Has::CHANGES_WITHIN_SESSIONS, with_sessions);
+    try_process(server().arg("stdio"), Has::ALL, with_sessions);
 }
 
 #[test]
 fn servers_of_the_second_typescript_sdk_before_all_clients() {
     let Some(packages) = Packages::second("servers_of_the_second_typescript_sdk_before_all_clients") else { return };
     let server = || script(&packages, include_str!("sdk2_server.mjs"));
-    try_server(server(), |_| STATELESS);
-    try_process(server().arg("stdio"), |_| STATELESS);
+    try_server(server(), Has::ALL, |_| STATELESS);
+    try_process(server().arg("stdio"), Has::ALL_BUT_CHANGES, |_| STATELESS);
 }
 
 #[test]
@@ -134,8 +132,8 @@ fn servers_of_the_first_python_sdk_before_all_clients() {
     let test = "servers_of_the_first_python_sdk_before_all_clients";
     let Some(folder) = python_sdk(test, "mcp==1.30.0") else { return };
     let server = |argument| python(&folder, include_str!("python_server.py"), argument);
-    try_server(server(""), with_sessions);
-    try_process(&server("stdio"), with_sessions);
+    try_server(server(""), Has::CHANGES_WITHIN_SESSIONS, with_sessions);
+    try_process(&server("stdio"), Has::CHANGES_WITHIN_SESSIONS, with_sessions);
 }
 
 #[test]
@@ -144,8 +142,45 @@ fn servers_of_the_second_python_sdk_before_all_clients() {
     let Some(folder) = python_sdk(test, "mcp==2.3.0") else { return };
     let server = |argument| python(&folder, include_str!("python2_server.py"), argument);
     // It speaks all revisions, and with each client the client's.
-    try_server(server(""), |client| client);
-    try_process(&server("stdio"), |client| client);
+    try_server(server(""), Has::MORE_FOR_SESSIONS, |client| client);
+    try_process(&server("stdio"), Has::MORE_FOR_SESSIONS, |client| client);
+}
+
+// Neither side is ours.
+#[test]
+fn clients_of_others_before_servers_of_others() {
+    let test = "clients_of_others_before_servers_of_others";
+    let (Some(first), Some(second)) = (Packages::get(test), Packages::second(test)) else { return };
+    let (Some(old), Some(new)) = (python_sdk(test, "mcp==1.30.0"), python_sdk(test, "mcp==2.3.0")) else { return };
+    let servers = [
+        script(&first, include_str!("sdk_server.mjs")),
+        script(&second, include_str!("sdk2_server.mjs")),
+        python(&old, include_str!("python_server.py"), ""),
+        python(&new, include_str!("python2_server.py"), ""),
+    ];
+    let servers = servers.map(|command| {
+        let server = Server::foreign(command);
+        let proxied = Proxied::transparent(Dialect::Streamable, &server, false);
+        (server, proxied)
+    });
+    let clients: [&(dyn Fn(&str) -> Command + Sync); 4] = [
+        &|url| client(&first, &[url]),
+        &|url| second_client(&second, url),
+        &|url| python(&old, include_str!("python_client.py"), url),
+        &|url| python(&new, include_str!("python2_client.py"), url),
+    ];
+    cells::each(&pairs(&[0, 1, 2, 3], &[0, 1, 2, 3]), |(server, client)| {
+        let mut command = clients[*client](&format!("http://{}/mcp", servers[*server].1.address));
+        command.env("FOREIGN", "yes");
+        let expected = json!({"tools": true, "echo": "hi", "resource": "Hello!", "prompt": "Greet Ada."});
+        assert_eq!(printed(command), expected, "client {client}, server {server}");
+    });
+}
+
+fn second_client(packages: &Packages, url: &str) -> Command {
+    let mut node = script(packages, include_str!("sdk2_client.mjs"));
+    node.arg(url);
+    node
 }
 
 fn script(packages: &Packages, script: &str) -> Command {

@@ -4,8 +4,10 @@ import socket
 import sys
 from typing import Annotated
 
+import anyio
 import uvicorn
-from mcp.server.mcpserver import Elicit, MCPServer, Resolve
+from mcp.server.mcpserver import Context, Elicit, MCPServer, Resolve
+from mcp_types import Completion
 from pydantic import BaseModel
 
 server = MCPServer("sdk")
@@ -29,6 +31,63 @@ def echo(message: str) -> str:
 def greet(form: Annotated[Form, Resolve(ask)]) -> str:
     """Asks for a name."""
     return f"Hello, {form.name}!"
+
+
+called_off = 0
+
+
+@server.tool()
+async def steps(context: Context) -> str:
+    """Tells how far it is."""
+    for step in [1, 2]:
+        await context.report_progress(step, 2)
+    return "done"
+
+
+@server.tool()
+async def log(context: Context) -> str:
+    """Logs."""
+    await context.error("loud")
+    return "done"
+
+
+@server.tool()
+async def change(context: Context) -> str:
+    """Says that there are other tools."""
+    await context.notify_tools_changed()
+    return "done"
+
+
+@server.tool()
+async def wait(context: Context) -> str:
+    """Waits until it is called off."""
+    global called_off
+    try:
+        await context.report_progress(1)
+        await anyio.sleep_forever()
+    finally:
+        called_off += 1
+
+
+@server.tool(name="called-off")
+def count() -> str:
+    """Counts what was called off."""
+    return str(called_off)
+
+
+@server.resource("sdk://greeting")
+def greeting() -> str:
+    return "Hello!"
+
+
+@server.prompt()
+def hello(name: str) -> str:
+    return f"Greet {name}."
+
+
+@server.completion()
+async def complete(ref, argument, context):
+    return Completion(values=[name for name in ["Ada", "Alan", "Grace"] if name.startswith(argument.value)])
 
 
 if "stdio" in sys.argv:

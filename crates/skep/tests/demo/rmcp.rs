@@ -9,6 +9,8 @@ use std::sync::OnceLock;
 use skep_conformance::skip::skip;
 use skep_proxy::transparent::Dialect;
 
+use crate::cells;
+use crate::foreign::Has;
 use crate::once;
 use crate::peers::{try_process, try_server};
 use crate::process::Server;
@@ -55,7 +57,7 @@ fn install() -> Result<PathBuf, String> {
 #[test]
 fn rmcp_of_every_revision_before_servers_of_every_revision() {
     let Some(peer) = peer("rmcp_of_every_revision_before_servers_of_every_revision") else { return };
-    for server in REVISIONS {
+    cells::each(&REVISIONS, |server| {
         let process = Server::of_revision("streamable-http", server);
         let proxied = Proxied::transparent(Dialect::Streamable, &process, false);
         for client in REVISIONS {
@@ -64,7 +66,7 @@ fn rmcp_of_every_revision_before_servers_of_every_revision() {
             command.args([&proxied.address, client, oldest]).arg(folder.path().join("socket"));
             assert_eq!(printed(command), expected_of(oldest), "a client of {client}, a server of {server}");
         }
-    }
+    });
 }
 
 #[test]
@@ -76,6 +78,6 @@ fn servers_of_rmcp_before_all_clients() {
         command
     };
     // It speaks all revisions, and with each client the client's.
-    try_server(server("http"), |client| client);
-    try_process(&server("stdio"), |client| client);
+    try_server(server("http"), Has::NO_NOTIFICATIONS, |client| client);
+    try_process(&server("stdio"), Has::NO_NOTIFICATIONS, |client| client);
 }

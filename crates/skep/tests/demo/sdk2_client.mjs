@@ -20,6 +20,18 @@ const updated = new Promise((resolve) => {
 });
 
 await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+if (process.env.FOREIGN) {
+  // A server of somebody else has other tools.
+  const got = {
+    tools: (await client.listTools()).tools.some((tool) => tool.name === "echo"),
+    echo: (await client.callTool({ name: "echo", arguments: { message: "hi" } })).content[0].text,
+    resource: (await client.readResource({ uri: "sdk://greeting" })).contents[0].text,
+    prompt: (await client.getPrompt({ name: "hello", arguments: { name: "Ada" } })).messages[0].content.text,
+  };
+  await client.close();
+  console.log(JSON.stringify(got));
+  process.exit();
+}
 const text = async (name, args, options, meta) =>
   (await client.callTool({ name, arguments: args, _meta: meta }, options)).content[0].text;
 const steps = [];

@@ -32,6 +32,18 @@ const updated = new Promise((resolve) => {
 });
 
 await client.connect(transport);
+if (process.env.FOREIGN) {
+  // A server of somebody else has other tools.
+  const got = {
+    tools: (await client.listTools()).tools.some((tool) => tool.name === "echo"),
+    echo: (await client.callTool({ name: "echo", arguments: { message: "hi" } })).content[0].text,
+    resource: (await client.readResource({ uri: "sdk://greeting" })).contents[0].text,
+    prompt: (await client.getPrompt({ name: "hello", arguments: { name: "Ada" } })).messages[0].content.text,
+  };
+  await client.close();
+  console.log(JSON.stringify(got));
+  process.exit();
+}
 const text = async (name, args, options) =>
   (await client.callTool({ name, arguments: args }, undefined, options)).content[0].text;
 const steps = [];

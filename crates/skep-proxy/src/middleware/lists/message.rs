@@ -6,6 +6,7 @@ use skep_mcp::{Id, Kind, Message, Payload, json};
 
 use super::{Asked, Editor, Unreadable};
 use crate::middleware::ambiguity::fold;
+use crate::passing::MARK;
 
 /// Who may keep a list, in revisions that say so.
 const CACHE_SCOPE: &str = "cacheScope";
@@ -13,9 +14,6 @@ const CACHE_SCOPE: &str = "cacheScope";
 /// How a result says what it is, and that it is none yet.
 const RESULT_TYPE: &str = "resultType";
 const INPUT_REQUIRED: &str = "\"input_required\"";
-
-/// What a text may begin with that says how its letters are written.
-pub(super) const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The text with its lists edited; nothing when it has none. A text that cannot be read for sure is refused, with the id
 /// that it answers to, if that can be read.

@@ -11,6 +11,7 @@ mod notifications;
 mod own_process;
 mod process;
 mod resumption;
+mod revisions;
 pub(crate) mod server;
 mod sessions;
 mod sse;

@@ -99,7 +99,8 @@ async fn trap_11_a_session_ends_with_everything_that_is_its_own() {
     assert_eq!(gone.text().await, r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32001,"message":"Session not found"}}"#);
     let mut gone = setup.send(Request::listen(&session)).await;
     assert_eq!((gone.status, gone.text().await.contains("\"id\"")), (404, false));
-    assert_eq!(setup.send(Request::new("GET", "/mcp").header("Accept", "text/event-stream")).await.status, 400);
+    let get = Request::new("GET", "/mcp").header("Accept", "text/event-stream");
+    assert_eq!(setup.send(get.header("MCP-Protocol-Version", "2025-11-25")).await.status, 400);
 }
 
 #[tokio::test]

@@ -8,7 +8,11 @@ use crate::http::{Request, Response, call, initialize, request};
 
 /// Opens a stream, and gives it with the path for messages.
 async fn open(setup: &Setup) -> (Response, String) {
-    let mut stream = setup.send(Request::new("GET", "/sse").header("Accept", "text/event-stream")).await;
+    open_at(setup, "/sse").await
+}
+
+async fn open_at(setup: &Setup, path: &str) -> (Response, String) {
+    let mut stream = setup.send(Request::new("GET", path).header("Accept", "text/event-stream")).await;
     assert_eq!((stream.status, stream.header("content-type")), (200, Some("text/event-stream")));
     let event = stream.event().await.unwrap();
     let own = format!("event: endpoint\ndata: http://{}", setup.address);
@@ -99,4 +103,33 @@ async fn tasks_of_a_server_that_clients_share_are_not_told() {
     let (_server, mut stream, path) = begin(&mut setup).await;
     assert_eq!(post(&setup, &path, &request(3, "tasks/list", &json!({}))).await.status, 202);
     assert_eq!(stream.message().await.unwrap()["error"]["code"], -32601);
+}
+
+#[tokio::test]
+async fn both_transports_are_at_one_address() {
+    let mut setup = Setup::streamable().await;
+    let (mut server, session) = setup.begin().await;
+    let (mut stream, path) = open_at(&setup, "/mcp").await;
+    assert!(path.starts_with("/mcp?sessionId="), "{path}");
+    assert_eq!(post(&setup, &path, &initialize("2024-11-05")).await.status, 202);
+    assert_eq!(stream.message().await.unwrap()["result"]["protocolVersion"], "2024-11-05");
+    // Both ask under the same id, and each gets its own answer on its own way.
+    let streamable = Request::post(&call(1, "streamable")).in_session(&session).plain();
+    let older = call(1, "older");
+    let (accepted, mut answer, ()) = tokio::join!(post(&setup, &path, &older), setup.send(streamable), async {
+        for _ in 0..2 {
+            let asked = server.expect("tools/call").await;
+            let link = json!({"type": "resource_link", "name": asked["params"]["name"], "uri": "u"});
+            server.answer(&asked, &json!({"content": [link]})).await;
+        }
+    });
+    assert_eq!(accepted.status, 202);
+    assert_eq!(answer.json().await["result"]["content"][0]["name"], "streamable");
+    let told = json!({"content": [{"type": "text", "text": "older: u"}]});
+    assert_eq!(stream.message().await.unwrap(), json!({"jsonrpc": "2.0", "id": 1, "result": told}));
+    assert_eq!(post(&setup, "/mcp?sessionId=nobody", &call(2, "a")).await.status, 404);
+    drop(stream);
+    // The session ends with its stream, as soon as the proxy sees that it is gone.
+    let ended = async { while post(&setup, &path, &request(2, "ping", &json!({}))).await.status != 404 {} };
+    tokio::time::timeout(crate::http::PATIENCE, ended).await.unwrap();
 }

@@ -1,12 +1,15 @@
 //! A server of all revisions, on lines or on streamable HTTP.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, GetPromptRequestParams,
+    GetPromptResponse, ListPromptsResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerConfig,
 };
 use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::StreamableHttpService;
@@ -15,10 +18,21 @@ use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use crate::words::of;
+use crate::words::{of, words};
 
-/// Echoes, and greets whoever says their name.
+/// Uses every feature once.
 struct Server;
+
+/// Requests that were called off.
+static CALLED_OFF: AtomicU64 = AtomicU64::new(0);
+
+/// Reports progress, if it is wanted.
+async fn tell(context: &RequestContext<RoleServer>, progress: u64) {
+    if let Some(token) = context.meta.get_progress_token() {
+        let params = of(json!({"progressToken": words(token), "progress": progress, "total": 2}));
+        context.peer.notify_progress(params).await.unwrap();
+    }
+}
 
 /// A result with what every one says in revisions without sessions. rmcp takes the type out of it for older ones.
 fn complete(mut result: Value) -> Value {
@@ -33,7 +47,8 @@ fn text(text: &str) -> CallToolResponse {
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        of(json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+        of(json!({"protocolVersion": "2025-11-25", "capabilities":
+            {"tools": {}, "resources": {}, "prompts": {}, "completions": {}},
             "serverInfo": {"name": "rmcp", "version": "1"}}))
     }
 
@@ -46,7 +61,55 @@ impl ServerHandler for Server {
         Ok(of(complete(json!({"tools": [
             {"name": "echo", "description": "Echoes.", "inputSchema": message},
             {"name": "greet", "description": "Asks for a name.", "inputSchema": {"type": "object"}},
+            {"name": "steps", "description": "Tells how far it is.", "inputSchema": {"type": "object"}},
+            {"name": "wait", "description": "Waits until it is called off.", "inputSchema": {"type": "object"}},
+            {"name": "called-off", "description": "Counts what was called off.", "inputSchema": {"type": "object"}},
         ]}))))
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Ok(of(complete(json!({"resources": [{"uri": "sdk://greeting", "name": "greeting"}]}))))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let contents = json!([{"uri": request.uri, "text": "Hello!"}]);
+        Ok(ReadResourceResponse::Complete(of(complete(json!({"contents": contents})))))
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(of(complete(json!({"prompts": [{"name": "hello", "arguments": [{"name": "name", "required": true}]}]}))))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let name = words(&request)["arguments"]["name"].as_str().unwrap_or("nobody").to_owned();
+        let message = json!({"role": "user", "content": {"type": "text", "text": format!("Greet {name}.")}});
+        Ok(GetPromptResponse::Complete(of(complete(json!({"messages": [message]})))))
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        let begun = words(&request)["argument"]["value"].as_str().unwrap_or_default().to_owned();
+        let names: Vec<&str> = ["Ada", "Alan", "Grace"].into_iter().filter(|name| name.starts_with(&begun)).collect();
+        Ok(of(complete(json!({"completion": {"values": names}}))))
     }
 
     async fn call_tool(
@@ -57,6 +120,21 @@ impl ServerHandler for Server {
         if request.name == "echo" {
             let message = request.arguments.as_ref().and_then(|arguments| arguments.get("message")?.as_str());
             return Ok(text(message.unwrap_or_default()));
+        }
+        match &*request.name {
+            "steps" => {
+                tell(&context, 1).await;
+                tell(&context, 2).await;
+                return Ok(text("done"));
+            }
+            "wait" => {
+                tell(&context, 1).await;
+                context.ct.cancelled().await;
+                CALLED_OFF.fetch_add(1, Ordering::Relaxed);
+                return Ok(text("done"));
+            }
+            "called-off" => return Ok(text(&CALLED_OFF.load(Ordering::Relaxed).to_string())),
+            _ => {}
         }
         let question = json!({"message": "Name?", "requestedSchema":
             {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}});

@@ -1,0 +1,161 @@
+//! Servers on another transport than their client's: each session has a connection of its own.
+//!
+//! On HTTP+SSE messages are not tied to requests, like on standard input and output. So where one side speaks it and the
+//! other one speaks streamable HTTP, it is the [`Bridge`] that knows whose they are.
+
+mod sse;
+mod streamable;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use http::{HeaderMap, Method, Uri};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use skep_mcp::{Revision, method};
+use tokio::sync::Semaphore;
+
+use self::sse::SseServer;
+use self::streamable::StreamableServer;
+use super::http::HttpLine;
+use super::line::{self, NoSession};
+use super::own_name;
+use super::pool::{Opener, ServerSession};
+use crate::limits::Limits;
+use crate::middleware::aws_sts::Signer;
+use crate::stdio::{Bridge, Connector};
+use crate::transparent::upstream::{Outgoing, Upstream};
+
+/// Sessions at the same time.
+const ALL: usize = 1024;
+/// Bytes between the bridge and a server that are under way.
+const BUFFER: usize = 64 << 10;
+
+/// As whom a server is talked to. What a client proves itself with may change while its session lasts.
+#[derive(Debug)]
+pub(crate) struct Credentials(Mutex<(HeaderMap, Option<Signer>)>);
+
+impl Credentials {
+    pub(crate) fn new(headers: HeaderMap, signer: Option<Signer>) -> Arc<Self> {
+        Arc::new(Self(Mutex::new((headers, signer))))
+    }
+
+    /// What the client proves itself with from now on.
+    fn renew(&self, headers: HeaderMap, signer: Option<Signer>) {
+        *self.0.lock() = (headers, signer);
+    }
+
+    fn outgoing(&self, method: Method, uri: Uri, body: Bytes) -> Outgoing {
+        let (headers, signer) = self.0.lock().clone();
+        Outgoing { method, uri, headers, body, signer }
+    }
+
+    /// A line as whoever the client is now.
+    fn on(&self, line: &HttpLine) -> HttpLine {
+        let (headers, signer) = self.0.lock().clone();
+        line.renewed(headers, signer)
+    }
+}
+
+/// All sessions at one server.
+#[derive(Debug)]
+pub(crate) struct Dialled {
+    pub(crate) bridge: Arc<Bridge>,
+    /// As whom the sessions of clients talk to the server.
+    credentials: Mutex<HashMap<Box<str>, Weak<Credentials>>>,
+    room: Arc<Semaphore>,
+    upstream: Upstream,
+    largest: usize,
+}
+
+impl Dialled {
+    pub(crate) fn new(upstream: &Upstream, limits: &Limits) -> Arc<Self> {
+        // A request to a server that speaks HTTP takes as long as it takes.
+        let patient = Limits { request: limits.session, ..limits.clone() };
+        Arc::new(Self {
+            bridge: Bridge::of_connections(patient),
+            credentials: Mutex::default(),
+            room: Arc::new(Semaphore::new(ALL)),
+            upstream: upstream.clone(),
+            largest: limits.line_bytes,
+        })
+    }
+
+    /// Opens a stream of HTTP+SSE at an address.
+    pub(crate) async fn connect(
+        &self,
+        stream: Uri,
+        credentials: &Arc<Credentials>,
+    ) -> Result<Box<dyn Connector>, NoSession> {
+        let room = Arc::clone(&self.room).try_acquire_owned().map_err(|_| NoSession::Full)?;
+        let server = SseServer {
+            upstream: self.upstream.clone(),
+            stream,
+            credentials: Arc::clone(credentials),
+            largest: self.largest,
+            opened: Mutex::default(),
+            _room: room,
+        };
+        let opened = server.open().await.map_err(NoSession::Lost)?;
+        *server.opened.lock() = Some(opened);
+        Ok(Box::new(server))
+    }
+
+    /// A server on streamable HTTP, reached by this line.
+    pub(crate) fn streamable(
+        &self,
+        line: HttpLine,
+        credentials: &Arc<Credentials>,
+    ) -> Result<Box<dyn Connector>, NoSession> {
+        let room = Arc::clone(&self.room).try_acquire_owned().map_err(|_| NoSession::Full)?;
+        let credentials = Arc::clone(credentials);
+        Ok(Box::new(StreamableServer { line, credentials, largest: self.largest, _room: room }))
+    }
+
+    /// Remembers as whom the session of a client talks to the server.
+    pub(crate) fn remember(&self, session: &str, credentials: &Arc<Credentials>) {
+        let mut known = self.credentials.lock();
+        known.retain(|_, credentials| credentials.strong_count() > 0);
+        known.insert(session.into(), Arc::downgrade(credentials));
+    }
+
+    /// What the client of a session proves itself with from now on.
+    pub(crate) fn renew(&self, session: &str, headers: HeaderMap, signer: Option<Signer>) {
+        let credentials = self.credentials.lock().get(session).and_then(Weak::upgrade);
+        if let Some(credentials) = credentials {
+            credentials.renew(headers, signer);
+        }
+    }
+}
+
+/// Opens sessions at a server on HTTP+SSE for one client without any.
+#[derive(Debug)]
+pub(crate) struct Dial {
+    pub(crate) dialled: Arc<Dialled>,
+    /// Where the stream of the server is.
+    pub(crate) stream: Uri,
+    pub(crate) headers: HeaderMap,
+    pub(crate) signer: Option<Signer>,
+}
+
+impl Opener for Dial {
+    fn open<'a>(&'a self, capabilities: &'a str) -> BoxFuture<'a, Result<ServerSession, NoSession>> {
+        Box::pin(async move {
+            let credentials = Credentials::new(self.headers.clone(), self.signer.clone());
+            let connector = self.dialled.connect(self.stream.clone(), &credentials).await?;
+            let capabilities: Value = serde_json::from_str(capabilities).unwrap_or_default();
+            let client: Value = serde_json::from_str(&own_name()).unwrap_or_default();
+            let version = Revision::NEWEST_WITH_HANDSHAKE.text();
+            let params = json!({"protocolVersion": version, "capabilities": capabilities, "clientInfo": client});
+            let offer = line::request(method::INITIALIZE, &params);
+            let session = self.dialled.bridge.open_line(connector, &offer).await?;
+            if session.agreed().is_none_or(Revision::is_stateless) {
+                let told = format!("it answers the handshake with {}", session.told());
+                return Err(NoSession::Refused(told));
+            }
+            Ok(ServerSession::of_lines(session))
+        })
+    }
+}

@@ -1,0 +1,210 @@
+//! A server that is reached by HTTP+SSE, as lines: what it says on its stream, and what it is sent.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use http::header::ACCEPT;
+use http::{HeaderValue, Method, StatusCode, Uri};
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::Incoming;
+use parking_lot::Mutex;
+use skep_mcp::lines::{Line, LineSplitter};
+use skep_mcp::sse::{Event, Piece, Splitter};
+use skep_mcp::{Kind, Message};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+
+use super::{BUFFER, Credentials};
+use crate::answer;
+use crate::eras::http::{is_stream, refusal};
+use crate::eras::line::Lost;
+use crate::eras::modern_client::Running;
+use crate::limits;
+use crate::stdio::{ConnectError, Connector, Streams};
+use crate::transparent::upstream::{Upstream, resolve};
+
+/// How long a server may take to say where messages go, and to take one.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Bytes of the answer to a message, which says no more than that it was taken.
+const ACCEPTED_BYTES: usize = 64 << 10;
+
+/// A server, for one session.
+#[derive(Debug)]
+pub(super) struct SseServer {
+    pub(super) upstream: Upstream,
+    /// Where its stream is.
+    pub(super) stream: Uri,
+    pub(super) credentials: Arc<Credentials>,
+    /// So many bytes one message may have.
+    pub(super) largest: usize,
+    /// The stream that was opened to find out whether there is one.
+    pub(super) opened: Mutex<Option<Opened>>,
+    /// Its place among all sessions.
+    pub(super) _room: OwnedSemaphorePermit,
+}
+
+/// A stream that is open, and where messages go.
+#[derive(Debug)]
+pub(super) struct Opened {
+    events: Events,
+    messages: Uri,
+}
+
+impl SseServer {
+    /// Opens a stream.
+    pub(super) async fn open(&self) -> Result<Opened, Lost> {
+        tokio::time::timeout(PATIENCE, self.announced()).await.unwrap_or(Err(Lost::TimedOut))
+    }
+
+    /// Opens a stream, and waits until the server says where messages go.
+    async fn announced(&self) -> Result<Opened, Lost> {
+        let mut get = self.credentials.outgoing(Method::GET, self.stream.clone(), Bytes::new());
+        get.headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        let response = self.upstream.send(&get).await.map_err(|_| Lost::Unreached)?;
+        if response.status() != StatusCode::OK || !is_stream(response.headers()) {
+            return Err(Lost::Refused(Box::new(refusal(&response))));
+        }
+        let mut events = Events { body: response.into_body(), splitter: Splitter::new(self.largest) };
+        loop {
+            let event = events.next().await.ok_or(Lost::Unreached)?;
+            let event = Event::read(&event);
+            if event.name != Some(b"endpoint") {
+                continue;
+            }
+            let address = event.data.as_deref().and_then(|data| std::str::from_utf8(data).ok());
+            // Whoever is sent elsewhere would show its credentials to somebody else.
+            let Some(messages) = address.and_then(|address| resolve(&self.stream, address)) else {
+                let told = "the MCP server wants messages at an address that is not its own";
+                return Err(Lost::Refused(Box::new(answer::text(StatusCode::BAD_GATEWAY, told))));
+            };
+            return Ok(Opened { events, messages });
+        }
+    }
+
+    fn talk(&self, opened: Opened) -> Streams {
+        let (input, sent) = tokio::io::duplex(BUFFER);
+        let (said, output) = tokio::io::duplex(BUFFER);
+        let (refusals, refused) = mpsc::channel(limits::QUEUED_MESSAGES);
+        let (upstream, credentials) = (self.upstream.clone(), Arc::clone(&self.credentials));
+        let posting = Posting { upstream, credentials, messages: opened.messages, refusals };
+        let (posting, reading) = (posting.run(sent, self.largest), read(opened.events, refused, said));
+        let talking = Running(tokio::spawn(async move {
+            tokio::select! {
+                () = posting => {}
+                () = reading => {}
+            }
+        }));
+        Streams { input: Box::new(input), output: Box::new(output), ending: Box::pin(async move { drop(talking) }) }
+    }
+}
+
+impl Connector for SseServer {
+    fn connect(&self) -> BoxFuture<'_, Result<Streams, ConnectError>> {
+        Box::pin(async {
+            let opened = self.opened.lock().take();
+            let opened = match opened {
+                Some(opened) => opened,
+                None => self.open().await.map_err(|lost| {
+                    // One that says no will not say yes.
+                    let is_final = matches!(lost, Lost::Refused(_));
+                    ConnectError { message: lost.fault().message.into_owned(), is_final }
+                })?,
+            };
+            Ok(self.talk(opened))
+        })
+    }
+}
+
+/// The stream of a server.
+#[derive(Debug)]
+struct Events {
+    body: Incoming,
+    splitter: Splitter,
+}
+
+impl Events {
+    /// The next event. Nothing when the stream is over, or when an event is too large.
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            match self.splitter.next_piece() {
+                Some(Piece::Event(event)) => return Some(event),
+                Some(Piece::Part(_)) => return None,
+                None => {}
+            }
+            let frame = self.body.frame().await?.ok()?;
+            self.splitter.push(&frame.into_data().unwrap_or_default());
+        }
+    }
+}
+
+/// Writes what the server says, a message to a line, and what it refused.
+async fn read(mut events: Events, mut refused: mpsc::Receiver<Bytes>, mut said: DuplexStream) {
+    loop {
+        let line = tokio::select! {
+            event = events.next() => match event {
+                Some(event) => message_in(&event),
+                None => return,
+            },
+            Some(refusal) = refused.recv() => Some(refusal),
+        };
+        let Some(line) = line else { continue };
+        if said.write_all(&line).await.is_err() || said.write_all(b"\n").await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The message of an event, on one line. In JSON the ends of lines are never more than space.
+fn message_in(event: &[u8]) -> Option<Bytes> {
+    let event = Event::read(event);
+    let data = event.data.as_deref().filter(|data| event.is_message() && !data.is_empty())?;
+    Some(data.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }).collect())
+}
+
+/// Sends messages.
+struct Posting {
+    upstream: Upstream,
+    credentials: Arc<Credentials>,
+    messages: Uri,
+    /// What answers a request that the server refuses.
+    refusals: mpsc::Sender<Bytes>,
+}
+
+impl Posting {
+    async fn run(self, mut sent: DuplexStream, largest: usize) {
+        let mut lines = LineSplitter::new(largest);
+        while matches!(sent.read_buf(lines.buffer()).await, Ok(read) if read > 0) {
+            while let Some(line) = lines.next_line() {
+                if let Line::Whole(line) = line {
+                    self.post(line).await;
+                }
+            }
+        }
+    }
+
+    /// Sends a message, one after the other. A server that takes one only when it is done with it gets the next meanwhile.
+    async fn post(&self, line: Bytes) {
+        let mut post = self.credentials.outgoing(Method::POST, self.messages.clone(), line.clone());
+        post.headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let (upstream, refusals) = (self.upstream.clone(), self.refusals.clone());
+        let posting = tokio::spawn(async move {
+            let fault = match upstream.send(&post).await {
+                Ok(response) if response.status().is_success() => {
+                    // A connection whose answer was read can be used again.
+                    let _ = Limited::new(response.into_body(), ACCEPTED_BYTES).collect().await;
+                    return;
+                }
+                Ok(response) => Lost::Refused(Box::new(refusal(&response))).fault(),
+                Err(_) => Lost::Unreached.fault(),
+            };
+            let request = Message::read(line).ok().filter(|message| message.kind() == Kind::Request);
+            if let Some(request) = request {
+                // Without anybody who reads it there is nobody to tell.
+                let _ = refusals.send(fault.answer(request.owned_id().as_ref()).into()).await;
+            }
+        });
+        let _ = tokio::time::timeout(PATIENCE, posting).await;
+    }
+}

@@ -1,0 +1,194 @@
+//! A server that is reached by streamable HTTP, as lines: for clients that have one stream for everything.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::StreamExt as _;
+use futures::future::BoxFuture;
+use http::HeaderValue;
+use parking_lot::Mutex;
+use skep_mcp::fault::Fault;
+use skep_mcp::lines::{Line as Text, LineSplitter};
+use skep_mcp::{Kind, Message, MetaKey, Param, Revision, method, translate};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+
+use super::{BUFFER, Credentials};
+use crate::eras::http::HttpLine;
+use crate::eras::line::{Line, Replies};
+use crate::eras::modern_client::Running;
+use crate::limits;
+use crate::stdio::{ConnectError, Connector, Streams};
+
+/// A server, for one session.
+#[derive(Debug)]
+pub(super) struct StreamableServer {
+    pub(super) line: HttpLine,
+    pub(super) credentials: Arc<Credentials>,
+    /// So many bytes one message may have.
+    pub(super) largest: usize,
+    /// Its place among all sessions.
+    pub(super) _room: OwnedSemaphorePermit,
+}
+
+impl Connector for StreamableServer {
+    fn connect(&self) -> BoxFuture<'_, Result<Streams, ConnectError>> {
+        let (input, sent) = tokio::io::duplex(BUFFER);
+        let (said, output) = tokio::io::duplex(BUFFER);
+        let (sender, lines) = mpsc::channel(limits::QUEUED_MESSAGES);
+        let talk = Talk {
+            line: self.line.clone(),
+            credentials: Arc::clone(&self.credentials),
+            agreed: None,
+            said: sender,
+            running: Arc::default(),
+            listening: None,
+        };
+        let (talking, writing) = (talk.run(sent, self.largest), write(lines, said));
+        let running = Running(tokio::spawn(async move {
+            tokio::select! {
+                () = talking => {}
+                () = writing => {}
+            }
+        }));
+        let ending = Box::pin(async move { drop(running) });
+        Box::pin(std::future::ready(Ok(Streams { input: Box::new(input), output: Box::new(output), ending })))
+    }
+}
+
+/// Writes what the server says, a message to a line. In JSON the ends of lines are never more than space.
+async fn write(mut lines: mpsc::Receiver<Bytes>, mut said: DuplexStream) {
+    while let Some(line) = lines.recv().await {
+        let mut line: Vec<u8> =
+            line.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }).collect();
+        line.push(b'\n');
+        if said.write_all(&line).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// A conversation with the server.
+struct Talk {
+    line: HttpLine,
+    credentials: Arc<Credentials>,
+    /// The session that the server gave, if it did, and the revision that was agreed on.
+    agreed: Option<(Option<HeaderValue>, Revision)>,
+    said: mpsc::Sender<Bytes>,
+    /// Requests that wait for their answers, by their ids.
+    running: Arc<Mutex<HashMap<Box<str>, Running>>>,
+    /// What listens for what belongs to no request.
+    listening: Option<Running>,
+}
+
+impl Talk {
+    async fn run(mut self, mut sent: DuplexStream, largest: usize) {
+        let mut lines = LineSplitter::new(largest);
+        while matches!(sent.read_buf(lines.buffer()).await, Ok(read) if read > 0) {
+            while let Some(line) = lines.next_line() {
+                let Text::Whole(line) = line else { continue };
+                if let Ok(message) = Message::read(line) {
+                    self.take(message).await;
+                }
+            }
+        }
+    }
+
+    /// The way to the server now: in the words of the other era for what stands alone, and in those of the session.
+    fn line(&self, message: &Message) -> HttpLine {
+        let line = self.credentials.on(&self.line);
+        match &self.agreed {
+            _ if message.meta(MetaKey::ProtocolVersion).is_some() => line,
+            Some((session, revision)) => line.within(session.clone(), *revision),
+            None => line.legacy(),
+        }
+    }
+
+    async fn take(&mut self, message: Message) {
+        let line = self.line(&message);
+        match (message.kind(), message.method()) {
+            (Kind::Request, method::INITIALIZE) => self.begin(&line, &message).await,
+            (Kind::Request, _) => self.ask(line, message),
+            (Kind::Notification, method::CANCELLED) => {
+                // Whoever stops to read the answer calls the request off.
+                let id = message.param(Param::RequestId).unwrap_or_default();
+                self.running.lock().remove(id);
+            }
+            (_, name) => {
+                line.tell(message.text().clone()).await;
+                if name == method::INITIALIZED {
+                    self.listen(line);
+                }
+            }
+        }
+    }
+
+    /// Makes the handshake. Nothing else is sent meanwhile.
+    async fn begin(&mut self, line: &HttpLine, handshake: &Message) {
+        let (session, mut replies) = match line.shake_hands(handshake).await {
+            Ok(begun) => begun,
+            Err(lost) => return refuse(&self.said, handshake, &lost.fault()).await,
+        };
+        while let Some(reply) = replies.next().await {
+            if let Some(revision) = reply.result().and_then(translate::agreed) {
+                self.agreed = Some((session.clone(), revision));
+            }
+            // Without anybody who reads it there is nobody to tell.
+            let _ = self.said.send(reply.text().clone()).await;
+        }
+    }
+
+    fn ask(&self, line: HttpLine, request: Message) {
+        let (said, running) = (self.said.clone(), Arc::downgrade(&self.running));
+        let id: Box<str> = request.id().unwrap_or_default().into();
+        let waiting = id.clone();
+        // Held until it is among them, which it leaves at its end.
+        let mut all = self.running.lock();
+        let task = tokio::spawn(async move {
+            match line.ask(&request).await {
+                Ok(replies) if request.method() == method::LISTEN => pass(named(replies, &request), &said).await,
+                Ok(replies) => pass(replies, &said).await,
+                Err(lost) => refuse(&said, &request, &lost.fault()).await,
+            }
+            if let Some(running) = running.upgrade() {
+                running.lock().remove(&waiting);
+            }
+        });
+        all.insert(id, Running(task));
+    }
+
+    fn listen(&mut self, line: HttpLine) {
+        let said = self.said.clone();
+        self.listening = Some(Running(tokio::spawn(async move {
+            if let Some(replies) = line.overhear().await {
+                pass(replies, &said).await;
+            }
+        })));
+    }
+}
+
+async fn pass(mut replies: Replies, said: &mpsc::Sender<Bytes>) {
+    while let Some(reply) = replies.next().await {
+        if said.send(reply.text().clone()).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// What a server tells somebody who listens, under the name that the listener has here.
+fn named(replies: Replies, listener: &Message) -> Replies {
+    let id = listener.id().unwrap_or_default().to_owned();
+    let named = move |message: Message| {
+        let change = message.meta_span(MetaKey::SubscriptionId).map(|place| (place, id.as_bytes()));
+        let named = change.and_then(|change| Message::read(message.with([change])).ok());
+        named.unwrap_or(message)
+    };
+    replies.map(named).boxed()
+}
+
+/// Answers a request that the server does not.
+async fn refuse(said: &mpsc::Sender<Bytes>, request: &Message, fault: &Fault) {
+    // Without anybody who reads it there is nobody to tell.
+    let _ = said.send(fault.answer(request.owned_id().as_ref()).into()).await;
+}

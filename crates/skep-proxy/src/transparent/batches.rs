@@ -1,0 +1,62 @@
+//! Several messages at once, as one revision has them, before a server that has not agreed to that revision.
+
+use bytes::Bytes;
+use futures::StreamExt as _;
+use futures::future::join_all;
+use http::StatusCode;
+use http::request::Parts;
+use skep_mcp::fault::Fault;
+use skep_mcp::{Kind, Message, Payload, ReadError, header, translate};
+
+use super::Transparent;
+use super::between::Between;
+use super::look::Known;
+use crate::answer::{self, Answer};
+use crate::eras::http::HttpLine;
+use crate::eras::line::{Line as _, Lost};
+use crate::intake;
+use crate::listener::Peer;
+
+impl Transparent {
+    /// Sends the messages of a batch one by one, unless the server has agreed to take them together.
+    pub(super) async fn unbatch(&self, peer: Peer, parts: &Parts, known: &mut Known) -> Result<Option<Answer>, Answer> {
+        let Some(between) = known.between.filter(|_| matches!(known.payload, Some(Payload::Batch(_)))) else {
+            return Ok(None);
+        };
+        intake::require_json(&parts.headers)?;
+        let aimed = self.outgoing(peer, parts.clone(), known)?;
+        let session = aimed.headers.get(header::SESSION_ID).cloned();
+        let line = self.line(peer, parts)?.towards(aimed.uri).within(session, between.server);
+        let Some(Payload::Batch(messages)) = known.payload.take() else { return Ok(None) };
+        let answers = join_all(messages.into_iter().map(|message| take(&line, between, message))).await;
+        let answers: Vec<Bytes> = answers.into_iter().flatten().collect();
+        if answers.is_empty() {
+            return Ok(Some(answer::empty(StatusCode::ACCEPTED)));
+        }
+        Ok(Some(answer::batch(&answers)))
+    }
+}
+
+/// The answer to one of them, if it wants one. What the server says before that has no place in a batch.
+async fn take(line: &HttpLine, between: Between, message: Result<Message, ReadError>) -> Option<Bytes> {
+    let message = match message {
+        Ok(message) => message,
+        Err(error) => return Some(error.answer().into()),
+    };
+    if message.kind() != Kind::Request {
+        line.tell(message.text().clone()).await;
+        return None;
+    }
+    let lost = |fault: Fault| Bytes::from(fault.answer(message.owned_id().as_ref()));
+    let mut replies = match line.ask(&message).await {
+        Ok(replies) => replies,
+        Err(problem) => return Some(lost(problem.fault())),
+    };
+    while let Some(reply) = replies.next().await {
+        if reply.kind() == Kind::Response {
+            let adapted = translate::answer_for(reply.as_str(), between.client);
+            return Some(adapted.map_or_else(|| reply.text().clone(), Bytes::from));
+        }
+    }
+    Some(lost(Lost::Unreached.fault()))
+}

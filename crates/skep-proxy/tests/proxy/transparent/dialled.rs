@@ -1,0 +1,179 @@
+//! Clients of streamable HTTP, with sessions and without, before a server that speaks HTTP+SSE only.
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, StreamBody};
+use hyper::Response;
+use hyper::body::Frame;
+use serde_json::{Value, json};
+use skep_proxy::transparent::Dialect;
+use tokio::sync::mpsc;
+
+use super::server::{Before, Reply, Seen, Server, reply};
+use crate::http::{PATIENCE, Request, call, initialize, modern};
+
+/// The streams of a server, each under its number.
+type Streams = Arc<Mutex<Vec<Option<mpsc::UnboundedSender<Bytes>>>>>;
+
+fn say(stream: &mpsc::UnboundedSender<Bytes>, message: &Value) {
+    // Whoever does not listen any more is not told.
+    let _ = stream.send(format!("event: message\ndata: {message}\n\n").into());
+}
+
+/// Opens a stream, and says where messages go.
+fn open(streams: &Streams) -> Reply {
+    let (sender, mut receiver) = mpsc::unbounded_channel();
+    let mut streams = streams.lock().unwrap();
+    sender.send(format!("event: endpoint\ndata: /messages?sessionId={}\n\n", streams.len()).into()).unwrap();
+    streams.push(Some(sender));
+    let frames = futures::stream::poll_fn(move |context| {
+        receiver
+            .poll_recv(context)
+            .map(|chunk: Option<Bytes>| chunk.map(|chunk| Ok::<_, Infallible>(Frame::data(chunk))))
+    });
+    let body = StreamBody::new(frames).boxed();
+    Response::builder().header("content-type", "text/event-stream").body(body).unwrap()
+}
+
+/// A server that tells in its results by whom and in which session it was asked.
+fn on_sse(streams: &Streams) -> impl Fn(&Seen) -> Reply + Send + Sync + 'static {
+    let streams = Arc::clone(streams);
+    move |seen| {
+        if seen.method == "GET" && seen.target == "/sse" {
+            return open(&streams);
+        }
+        let number = seen.target.strip_prefix("/messages?sessionId=").and_then(|number| number.parse::<usize>().ok());
+        let Some(number) = number else { return reply(404, &[], "no such page") };
+        let message = seen.json();
+        let stream = streams.lock().unwrap()[number].clone();
+        let (Some(stream), "POST") = (stream, seen.method.as_str()) else { return reply(404, &[], "no such session") };
+        let result = match message["method"].as_str() {
+            Some("initialize") => json!({
+                "protocolVersion": message["params"]["protocolVersion"], "capabilities": {"tools": {}},
+                "serverInfo": {"name": "s"},
+            }),
+            Some("tools/call") if message["params"]["name"] == "refused" => return reply(400, &[], "not that"),
+            Some(_) if message.get("id").is_some() => {
+                json!({"content": [], "session": number, "as": seen.header("authorization")})
+            }
+            _ => return reply(202, &[], "Accepted"),
+        };
+        say(&stream, &json!({"jsonrpc": "2.0", "id": message["id"], "result": result}));
+        reply(202, &[], "Accepted")
+    }
+}
+
+async fn setup() -> (Server, Before, Streams) {
+    let streams = Streams::default();
+    let server = Server::start(on_sse(&streams)).await;
+    let before = Before::local(Dialect::Sse, &server.address).await;
+    (server, before, streams)
+}
+
+/// Begins a session at a path, as somebody.
+async fn begin(before: &Before, path: &str, token: &str) -> String {
+    let body = initialize("2025-06-18").to_string();
+    let post = Request::new("POST", path).header("Content-Type", "application/json").body(body);
+    let post = post.header("Accept", "application/json, text/event-stream").header("Authorization", token);
+    let mut response = before.send(post).await;
+    assert_eq!(response.status, 200);
+    assert_eq!(response.message().await.unwrap()["result"]["protocolVersion"], "2025-06-18");
+    response.header("mcp-session-id").unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn each_session_has_a_stream_of_its_own_and_shows_what_its_client_shows_now() {
+    let (_server, before, streams) = setup().await;
+    let (a, b) = (begin(&before, "/sse", "Bearer a").await, begin(&before, "/mcp", "Bearer b").await);
+    let ask = async |session: &str, token: &str| {
+        let post = Request::post(&call(7, "t")).in_session(session).header("Authorization", token);
+        before.send(post).await.message().await.unwrap()["result"].clone()
+    };
+    let told = |session: u64, token: &str| json!({"content": [], "session": session, "as": token});
+    assert_eq!(ask(&a, "Bearer a").await, told(0, "Bearer a"));
+    assert_eq!(ask(&b, "Bearer b").await, told(1, "Bearer b"));
+    assert_eq!(ask(&a, "Bearer fresh").await, told(0, "Bearer fresh"));
+
+    // What belongs to no request is for the one whose stream it came by.
+    let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+    let mut listening = before.send(Request::listen(&a)).await;
+    say(streams.lock().unwrap()[0].as_ref().unwrap(), &changed);
+    assert_eq!(listening.message().await.unwrap(), changed);
+
+    assert_eq!(before.send(Request::new("DELETE", "/mcp").in_session(&a)).await.status, 204);
+    let sender = streams.lock().unwrap()[0].clone().unwrap();
+    tokio::time::timeout(PATIENCE, sender.closed()).await.unwrap();
+    assert_eq!(before.send(Request::post(&call(1, "t")).in_session(&a)).await.status, 404);
+    assert_eq!(before.send(Request::post(&call(1, "t"))).await.status, 400, "there is no session to ask in");
+}
+
+#[tokio::test]
+async fn requests_that_stand_alone_are_asked_within_sessions() {
+    let (server, mut before, streams) = setup().await;
+    server.seen();
+    let ask = async |token: &str| {
+        let post = modern("x", "tools/call", json!({"name": "t"})).header("Authorization", token);
+        before.send(post).await.json().await["result"].clone()
+    };
+    let first = ask("Bearer a").await;
+    assert_eq!((&first["as"], &first["resultType"]), (&json!("Bearer a"), &json!("complete")));
+    assert_eq!(ask("Bearer a").await["session"], first["session"]);
+    assert_ne!(ask("Bearer b").await["session"], first["session"]);
+    assert!(server.seen().iter().all(|seen| seen.json()["method"] != "server/discover"), "its transport tells its era");
+    before.stop().await;
+    let senders = std::mem::take(&mut *streams.lock().unwrap());
+    for sender in senders.iter().flatten() {
+        // Sessions end with the proxy, as soon as the server sees that their streams are gone.
+        tokio::time::timeout(PATIENCE, sender.closed()).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_the_server_refuses_is_told() {
+    let (server, before, _streams) = setup().await;
+    let session = begin(&before, "/sse", "Bearer a").await;
+    let refused = before.send(Request::post(&call(3, "refused")).in_session(&session)).await.message().await.unwrap();
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(3), &json!(-32603)));
+    server.replace(|seen| match seen.method.as_str() {
+        "GET" => reply(401, &[("www-authenticate", "Bearer scope=\"hive\"")], ""),
+        _ => reply(204, &[], ""),
+    });
+    for post in [Request::post(&initialize("2025-11-25")), modern(1, "tools/list", json!({}))] {
+        let challenged = before.send(post).await;
+        assert_eq!((challenged.status, challenged.header("www-authenticate")), (401, Some("Bearer scope=\"hive\"")));
+    }
+}
+
+#[tokio::test]
+async fn rule_23_messages_go_to_no_other_server() {
+    let elsewhere = Server::start(|_| reply(202, &[], "")).await;
+    let address = elsewhere.address.clone();
+    let server = Server::start(move |seen| match seen.method.as_str() {
+        "GET" => {
+            let body = format!("event: endpoint\ndata: http://{address}/messages\n\n");
+            reply(200, &[("content-type", "text/event-stream")], body)
+        }
+        _ => reply(204, &[], ""),
+    })
+    .await;
+    let before = Before::local(Dialect::Sse, &server.address).await;
+    for post in [Request::post(&initialize("2025-11-25")), modern(1, "tools/list", json!({}))] {
+        assert_eq!(before.send(post.header("Authorization", "Bearer a")).await.status, 502);
+    }
+    assert!(elsewhere.seen().is_empty());
+}
+
+#[tokio::test]
+async fn clients_of_the_servers_own_transport_pass_as_they_are() {
+    let (server, before, _streams) = setup().await;
+    let mut stream = before.send(Request::new("GET", "/sse").header("Accept", "text/event-stream")).await;
+    assert_eq!(stream.event().await.unwrap(), "event: endpoint\ndata: /messages?sessionId=0\n\n");
+    server.seen();
+    let odd = "{ \"jsonrpc\":\"2.0\",\"id\" : 1e0,\"method\":\"tools/list\" , \"x\":[1.0]}";
+    let post = Request::new("POST", "/messages?sessionId=0").header("Content-Type", "application/json").body(odd);
+    assert_eq!(before.send(post.header("Accept", "text/event-stream")).await.status, 202);
+    assert_eq!(server.seen()[0].body, odd);
+    assert_eq!(stream.message().await.unwrap()["result"]["session"], 0);
+}
