@@ -66,7 +66,7 @@ fn variables(document: &Value) -> Vec<String> {
             let is_name =
                 |member: &str| member.ends_with("_env_var") || member.ends_with("_env") || member.ends_with("Env");
             let of = |(member, value): (&String, &Value)| match value {
-                Value::String(name) if is_name(member) => vec![name.clone()],
+                Value::String(name) if is_name(member) && !name.is_empty() => vec![name.clone()],
                 value => variables(value),
             };
             members.iter().flat_map(of).collect()
