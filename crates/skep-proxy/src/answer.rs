@@ -37,6 +37,11 @@ pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Answer {
     typed(status, JSON, Body::Full(body.into()))
 }
 
+/// The answers to the messages of a batch.
+pub(crate) fn batch(answers: &[Bytes]) -> Answer {
+    json(StatusCode::OK, [&b"["[..], &answers.join(&b","[..]), b"]"].concat())
+}
+
 /// An answer that Prometheus reads.
 pub(crate) fn metrics(text: String) -> Answer {
     typed(StatusCode::OK, METRICS, Body::Full(text.into()))
@@ -56,6 +61,11 @@ pub(crate) fn text(status: StatusCode, message: &str) -> Answer {
     let mut answer = typed(status, TEXT, Body::Full(format!("{message}\n").into()));
     answer.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     answer
+}
+
+/// A message was taken, where clients are told so.
+pub(crate) fn accepted() -> Answer {
+    typed(StatusCode::ACCEPTED, TEXT, Body::Full(Bytes::from_static(b"Accepted")))
 }
 
 /// A refusal as JSON-RPC says it.

@@ -9,6 +9,7 @@
 mod answer;
 mod body;
 mod cors;
+mod early;
 mod eras;
 pub mod fetch;
 mod forwarded;
@@ -18,6 +19,8 @@ mod intake;
 mod limits;
 mod listener;
 pub mod middleware;
+mod passing;
+mod pauses;
 mod proxy;
 mod readiness;
 mod reply;
@@ -28,6 +31,7 @@ pub mod transparent;
 mod upload;
 
 pub use body::{Body, BodyError};
+pub use early::answer_until;
 pub use forwarded::Forwarded;
 pub use limits::Limits;
 pub use proxy::{Proxy, ServeError};

@@ -161,7 +161,7 @@ impl LegacyClient {
         if answers.is_empty() {
             return answer::empty(StatusCode::ACCEPTED);
         }
-        answer::json(StatusCode::OK, [&b"["[..], &answers.join(&b","[..]), b"]"].concat())
+        answer::batch(&answers)
     }
 
     async fn take_member(self: &Arc<Self>, line: &Arc<dyn Line>, message: Result<Message, ReadError>) -> Option<Bytes> {

@@ -241,7 +241,7 @@ fn error_without_id(text: &[u8], id: &str) -> Option<Vec<Message>> {
     Some(vec![Message::read(line::error(id, error)).ok()?])
 }
 
-pub(super) fn is_stream(headers: &HeaderMap) -> bool {
+pub(crate) fn is_stream(headers: &HeaderMap) -> bool {
     is_kind(headers, "text/event-stream")
 }
 

@@ -1,16 +1,11 @@
-//! Streams of servers that speak HTTP+SSE: the address for messages, as clients can reach it.
+//! The address for messages that a server announces, as clients can reach it.
 
 use bytes::Bytes;
-use futures::StreamExt as _;
 use http::Uri;
-use http_body_util::BodyExt as _;
-use skep_mcp::sse::{Event, Piece, Splitter};
+use skep_mcp::sse::Event;
 
-use crate::body::{Body, BodyError};
 use crate::forwarded::Reached;
-
-/// What is held of one event. The one that matters is short, and longer ones pass through in parts.
-const LARGEST: usize = 64 << 10;
+use crate::passing;
 
 /// How the address that a server announces is changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,67 +44,17 @@ impl Rewrite {
     }
 
     /// An event with its address changed, if it is the one that announces it.
-    fn event(&self, event: Bytes) -> Bytes {
+    pub(super) fn announced(&self, event: Bytes) -> Bytes {
         let read = Event::read(&event);
         if read.name != Some(b"endpoint") {
             return event;
         }
         let address = read.data.as_deref().and_then(|data| std::str::from_utf8(data).ok());
         match address.and_then(|address| self.apply(address)) {
-            Some(address) => with_data(&event, &address),
+            Some(address) => passing::with_data(&event, address.as_bytes()),
             None => event,
         }
     }
-
-    /// A stream with the address changed and everything else as it comes.
-    pub(super) fn stream(self, body: Body) -> Body {
-        let start = (body, Splitter::new(LARGEST), self, false);
-        let chunks = futures::stream::unfold(start, async |(mut body, mut splitter, rewrite, is_over)| {
-            if is_over {
-                return None;
-            }
-            match body.frame().await {
-                Some(Ok(frame)) => {
-                    let mut changed = Vec::new();
-                    if let Some(data) = frame.data_ref() {
-                        splitter.push(data);
-                    }
-                    while let Some(piece) = splitter.next_piece() {
-                        match piece {
-                            Piece::Event(event) => changed.extend_from_slice(&rewrite.event(event)),
-                            Piece::Part(part) => changed.extend_from_slice(&part),
-                        }
-                    }
-                    Some((Ok(Bytes::from(changed)), (body, splitter, rewrite, false)))
-                }
-                Some(Err(error)) => Some((Err::<Bytes, BodyError>(error), (body, splitter, rewrite, true))),
-                None => {
-                    let rest = std::mem::replace(&mut splitter, Splitter::new(0)).finish().unwrap_or_default();
-                    Some((Ok(rest), (body, splitter, rewrite, true)))
-                }
-            }
-        });
-        Body::stream(chunks.filter(|chunk| std::future::ready(!matches!(chunk, Ok(chunk) if chunk.is_empty()))))
-    }
-}
-
-/// An event with other data in its one line of data, and all other lines as they are.
-fn with_data(event: &[u8], data: &str) -> Bytes {
-    let mut changed = Vec::with_capacity(event.len() + data.len());
-    let is_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
-    for line in event.split_inclusive(is_end) {
-        // The mark that a text may begin with is no part of its first line.
-        let field = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
-        if let Some(value) = field.strip_prefix(b"data:") {
-            changed.extend_from_slice(&line[..line.len() - value.len()]);
-            changed.push(b' ');
-            changed.extend_from_slice(data.as_bytes());
-            changed.extend(value.last().copied().filter(is_end));
-        } else {
-            changed.extend_from_slice(line);
-        }
-    }
-    changed.into()
 }
 
 #[cfg(test)]
@@ -146,7 +91,7 @@ mod tests {
     #[test]
     fn only_the_announcement_is_changed() {
         let rewrite = rewrite(None, None, "/p").unwrap();
-        let changed = |text: &'static str| rewrite.event(Bytes::from_static(text.as_bytes()));
+        let changed = |text: &'static str| rewrite.announced(Bytes::from_static(text.as_bytes()));
         for (sent, expected) in [
             ("event: endpoint\r\ndata: /m\r\n\r", "event: endpoint\r\ndata: /p/m\r\n\r"),
             (

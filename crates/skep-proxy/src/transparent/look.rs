@@ -12,6 +12,7 @@ use skep_mcp::{Message, Param, Payload, Revision, header, method};
 use super::Transparent;
 use super::target::Dialect;
 use crate::answer::{self, Answer};
+use crate::eras::alone::Alone;
 use crate::intake;
 use crate::middleware::identity;
 use crate::sessions::Session;
@@ -28,6 +29,8 @@ pub(super) struct Known {
     pub(super) body: Bytes,
     /// The message or the messages in it.
     pub(super) payload: Option<Payload>,
+    /// What the answer is looked at with, when the server is of the same era and requests stand alone.
+    pub(super) alone: Option<Alone>,
 }
 
 impl Known {
@@ -43,22 +46,29 @@ impl Transparent {
         let named = intake::session(&parts.headers)?;
         let caller = identity::proven(&parts.extensions);
         let session = match named {
-            Some(id) => self.sessions.find(id, caller).await?,
-            None => None,
+            // What stands alone has nothing to do with a session, whatever it names.
+            Some(id) if !intake::is_modern(&parts.headers) => self.sessions.find(id, caller).await?,
+            _ => None,
         };
         let (caller, body) = (caller.cloned(), sent.text.clone());
-        let mut known = Known { era: None, handshake: None, session, caller, body, payload: None };
+        let mut known = Known { era: None, handshake: None, session, caller, body, payload: None, alone: None };
         let mut id = None;
         // A server may read a message in a body whatever that calls itself.
         if parts.method == Method::POST {
             let revision = known.session.as_ref().map(|session| session.revision());
-            let payload = sent.payload().map_err(|error| answer::unreadable(&error))?;
-            match &payload {
+            let mut payload = sent.payload().map_err(|error| answer::unreadable(&error))?;
+            match &mut payload {
                 Payload::Single(message) => {
                     known.era = Some(self.classify(message, &parts.headers, revision)?);
                     known.handshake = (message.method() == method::INITIALIZE)
                         .then(|| Revision::negotiate(&message.param_text(Param::ProtocolVersion).unwrap_or_default()));
                     id = message.owned_id();
+                    if known.era == Some(Era::Legacy)
+                        && let Some(within) = intake::within_session(message)
+                    {
+                        known.body = within.text().clone();
+                        *message = within;
+                    }
                 }
                 Payload::Batch(messages) => {
                     let is_in_its_revision =

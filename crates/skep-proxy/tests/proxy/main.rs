@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod alone_with_redis;
 mod authz;
 mod bridge;
+mod connections;
 mod cors;
 mod eras;
 mod hostile;
@@ -11,6 +13,7 @@ mod http;
 mod middleware;
 #[path = "../../../skep/tests/once/mod.rs"]
 mod once;
+mod property;
 #[path = "../../../skep/tests/telemetry/mod.rs"]
 mod readers;
 mod redis;

@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::issuer::{Endpoint, LARGEST};
 use super::key_set::KeySet;
 use super::token::{SignedToken, TokenError};
+use crate::pauses::Pauses;
 
 /// How long keys are kept, whatever the issuer says.
 const SHORTEST: Duration = Duration::from_mins(15);
@@ -24,6 +25,7 @@ const COOL_DOWN: Duration = Duration::from_secs(30);
 /// How often discovery is tried for one request, how long to wait in between, and how long one attempt may take.
 const ATTEMPTS: u32 = 3;
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What key sets call themselves. Kubernetes has nothing to say to those who do not take the second.
@@ -154,7 +156,7 @@ impl Keys {
 
     /// Finds the place of the keys, patiently: issuers start, too.
     async fn discover(&self) -> Result<Uri, Failure> {
-        let mut pause = FIRST_PAUSE;
+        let mut pauses = Pauses::new(FIRST_PAUSE, LONGEST_PAUSE);
         let mut attempt = 1;
         loop {
             let tried = tokio::time::timeout(PATIENCE, self.discover_once()).await;
@@ -163,9 +165,9 @@ impl Keys {
                 Err(cause) if attempt == ATTEMPTS => {
                     return Err(Failure { told: "OIDC discovery failed", cause });
                 }
-                Err(_) => tokio::time::sleep(jittered(pause)).await,
+                Err(_) => pauses.pause().await,
             }
-            (attempt, pause) = (attempt + 1, (pause * 2).min(Duration::from_secs(2)));
+            attempt += 1;
         }
     }
 
@@ -193,10 +195,4 @@ fn lifetime(headers: &HeaderMap) -> Duration {
     let mut directives = directives.flat_map(|value| value.split(',')).map(str::trim);
     let age = directives.find_map(|directive| directive.to_ascii_lowercase().strip_prefix("max-age=")?.parse().ok());
     Duration::from_secs(age.unwrap_or_default()).clamp(SHORTEST, LONGEST)
-}
-
-/// Up to a fifth more, so that proxies that started together do not ask together.
-fn jittered(pause: Duration) -> Duration {
-    let part = uuid::Uuid::new_v4().as_bytes()[0];
-    pause + pause / 5 * u32::from(part) / 255
 }

@@ -3,23 +3,14 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures::StreamExt as _;
-use http_body_util::BodyExt as _;
 use skep_mcp::Id;
-use skep_mcp::sse::{Event, Frame, Piece, Splitter};
+use skep_mcp::sse::{Event, Frame};
 
 use super::Editor;
 use super::message::{self, mentions};
 use crate::body::{Body, BodyError};
 use crate::middleware::refusal::Refusal;
-
-/// What is known while a stream passes.
-struct Passing {
-    body: Body,
-    splitter: Splitter,
-    events: Events,
-    is_over: bool,
-}
+use crate::passing::{self, Change};
 
 /// What is needed to edit single events.
 struct Events {
@@ -30,40 +21,17 @@ struct Events {
 
 /// A stream with its lists edited.
 pub(super) fn edit(editor: Arc<dyn Editor>, id: Option<Id>, largest: usize, body: Body) -> Body {
-    let events = Events { editor, id };
-    let start = Passing { body, splitter: Splitter::new(largest), events, is_over: false };
-    let chunks = futures::stream::unfold(start, async |mut passing| {
-        if passing.is_over {
-            return None;
-        }
-        let chunk = passing.next().await;
-        passing.is_over |= chunk.is_err();
-        Some((chunk, passing))
-    });
-    Body::stream(chunks.filter(|chunk| std::future::ready(!matches!(chunk, Ok(chunk) if chunk.is_empty()))))
+    passing::changed(body, largest, Events { editor, id })
 }
 
-impl Passing {
-    async fn next(&mut self) -> Result<Bytes, BodyError> {
-        let mut passed = Vec::new();
-        if let Some(frame) = self.body.frame().await {
-            self.splitter.push(frame?.data_ref().map(Bytes::as_ref).unwrap_or_default());
-            while let Some(piece) = self.splitter.next_piece() {
-                match piece {
-                    Piece::Event(event) => passed.extend_from_slice(&self.events.edited(event).await),
-                    // What is in it cannot be told.
-                    Piece::Part(_) => return Err("an event is too large to be looked at".into()),
-                }
-            }
-            return Ok(passed.into());
-        }
-        self.is_over = true;
-        // Some clients take an event without the blank line that ends it.
-        let rest = std::mem::replace(&mut self.splitter, Splitter::new(0)).finish();
-        if let Some(rest) = rest {
-            passed.extend_from_slice(&self.events.edited(rest).await);
-        }
-        Ok(passed.into())
+impl Change for Events {
+    async fn event(&mut self, event: Bytes) -> Bytes {
+        self.edited(event).await
+    }
+
+    fn part(&mut self, _: Bytes) -> Result<Bytes, BodyError> {
+        // What is in it cannot be told.
+        Err("an event is too large to be looked at".into())
     }
 }
 

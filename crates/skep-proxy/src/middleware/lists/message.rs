@@ -5,12 +5,10 @@ use skep_mcp::catalog::{Catalog, CatalogKind};
 use skep_mcp::{Id, Kind, Message, Payload, json};
 
 use super::{Editor, Unreadable};
+use crate::passing::MARK;
 
 /// Who may keep a list, in revisions that say so.
 const CACHE_SCOPE: &str = "cacheScope";
-
-/// What a text may begin with that says how its letters are written.
-pub(super) const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The text with its lists edited; nothing when it has none. A text that cannot be read for sure is refused, with the id
 /// that it answers to, if that can be read.

@@ -22,6 +22,7 @@ use super::layer::Next;
 use super::refusal::Refusal;
 use crate::answer::{self, Answer};
 use crate::body::Body;
+use crate::passing::MARK;
 
 /// Decides what of a list is shown.
 pub(crate) trait Editor: Send + Sync + 'static {
@@ -165,6 +166,6 @@ impl Editing {
 
 /// The first byte of a text that is no space.
 fn first_letter(text: &[u8]) -> Option<u8> {
-    let text = String::from_utf8_lossy(text.strip_prefix(message::MARK).unwrap_or(text));
+    let text = String::from_utf8_lossy(text.strip_prefix(MARK).unwrap_or(text));
     text.trim_start().bytes().next()
 }

@@ -13,4 +13,4 @@ mod process;
 mod resumption;
 pub(crate) mod server;
 mod sessions;
-mod sse;
+pub(crate) mod sse;

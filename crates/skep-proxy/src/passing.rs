@@ -1,0 +1,113 @@
+//! Streams of events on their way to a client. Somebody may change an event; what nobody changes passes byte for byte.
+
+use bytes::Bytes;
+use futures::StreamExt as _;
+use http_body_util::BodyExt as _;
+use skep_mcp::sse::{Piece, Splitter};
+
+use crate::body::{Body, BodyError};
+
+/// What a text may begin with that says how its letters are written.
+pub(crate) const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Changes events.
+pub(crate) trait Change: Send + 'static {
+    /// An event as the client gets it.
+    fn event(&mut self, event: Bytes) -> impl Future<Output = Bytes> + Send;
+
+    /// A part of an event that is too large to be held.
+    fn part(&mut self, part: Bytes) -> Result<Bytes, BodyError> {
+        Ok(part)
+    }
+}
+
+/// What is known while a stream passes.
+struct Passing<C> {
+    body: Body,
+    splitter: Splitter,
+    change: C,
+    is_over: bool,
+}
+
+/// A stream with its events changed. Not more of an event is held than `largest`.
+pub(crate) fn changed(body: Body, largest: usize, change: impl Change) -> Body {
+    let start = Passing { body, splitter: Splitter::new(largest), change, is_over: false };
+    let chunks = futures::stream::unfold(start, async |mut passing| {
+        if passing.is_over {
+            return None;
+        }
+        let chunk = passing.next().await;
+        passing.is_over |= chunk.is_err();
+        Some((chunk, passing))
+    });
+    Body::stream(chunks.filter(|chunk| std::future::ready(!matches!(chunk, Ok(chunk) if chunk.is_empty()))))
+}
+
+impl<C: Change> Passing<C> {
+    async fn next(&mut self) -> Result<Bytes, BodyError> {
+        let mut passed = Vec::new();
+        if let Some(frame) = self.body.frame().await {
+            self.splitter.push(frame?.data_ref().map(Bytes::as_ref).unwrap_or_default());
+            while let Some(piece) = self.splitter.next_piece() {
+                match piece {
+                    Piece::Event(event) => passed.extend_from_slice(&self.change.event(event).await),
+                    Piece::Part(part) => passed.extend_from_slice(&self.change.part(part)?),
+                }
+            }
+            return Ok(passed.into());
+        }
+        self.is_over = true;
+        // Some clients take an event without the blank line that ends it.
+        let rest = std::mem::replace(&mut self.splitter, Splitter::new(0)).finish();
+        if let Some(rest) = rest {
+            passed.extend_from_slice(&self.change.event(rest).await);
+        }
+        Ok(passed.into())
+    }
+}
+
+/// An event with other data, and all its other lines as they are.
+pub(crate) fn with_data(event: &[u8], data: &[u8]) -> Bytes {
+    let mut changed = Vec::with_capacity(event.len() + data.len());
+    let (mut rest, mut is_written) = (event, false);
+    while !rest.is_empty() {
+        let at = memchr::memchr2(b'\r', b'\n', rest).unwrap_or(rest.len());
+        let end = if rest[at..].starts_with(b"\r\n") { at + 2 } else { rest.len().min(at + 1) };
+        let (line, after) = rest.split_at(end);
+        rest = after;
+        // The mark that a text may begin with is no part of its first line.
+        let mark = if line.starts_with(MARK) { MARK.len() } else { 0 };
+        let field = &line[mark..at];
+        if field != b"data" && !field.starts_with(b"data:") {
+            changed.extend_from_slice(line);
+        } else if !is_written {
+            is_written = true;
+            changed.extend_from_slice(&line[..mark]);
+            for (number, part) in data.split(|byte| *byte == b'\n').enumerate() {
+                let start: &[u8] = if number == 0 { b"data: " } else { b"\ndata: " };
+                changed.extend_from_slice(start);
+                changed.extend_from_slice(part.strip_suffix(b"\r").unwrap_or(part));
+            }
+            changed.extend_from_slice(&line[at..]);
+        }
+    }
+    changed.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_data_of_an_event_is_replaced() {
+        for (event, data, expected) in [
+            ("id: 7\n: first\ndata: a\nretry: 5\n\n", "b", "id: 7\n: first\ndata: b\nretry: 5\n\n"),
+            ("data:a\r\ndata:b\r\nx\r\n\r", "c", "data: c\r\nx\r\n\r"),
+            ("\u{feff}data: a\rdata\rid: 1\r\r", "b", "\u{feff}data: b\rid: 1\r\r"),
+            ("data: a\n\n", "b\nc", "data: b\ndata: c\n\n"),
+            ("dataset: a\ndata: b", "c", "dataset: a\ndata: c"),
+        ] {
+            assert_eq!(with_data(event.as_bytes(), data.as_bytes()), expected, "{event:?}");
+        }
+    }
+}
