@@ -259,41 +259,4 @@ fn speaks(versions: &Value, is_stateless: bool) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn answers_tell_the_era() {
-        let judged = |text: &'static str| {
-            let message = Message::read(bytes::Bytes::from_static(text.as_bytes())).unwrap();
-            judge(&message).map_err(|_| ())
-        };
-        for (text, expected) in [
-            (r#"{"jsonrpc":"2.0","id":0,"result":{"supportedVersions":["2026-07-28"]}}"#, Ok(Verdict::Modern)),
-            (r#"{"jsonrpc":"2.0","id":0,"result":{"supportedVersions":["2025-11-25"]}}"#, Ok(Verdict::Legacy)),
-            (r#"{"jsonrpc":"2.0","id":0,"result":{}}"#, Ok(Verdict::Legacy)),
-            (r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":""}}"#, Ok(Verdict::Legacy)),
-            (r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32020,"message":""}}"#, Ok(Verdict::Modern)),
-            (
-                r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32022,"message":"","data":{"supported":["2025-06-18"]}}}"#,
-                Ok(Verdict::Legacy),
-            ),
-            (
-                r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32022,"message":"","data":{"supported":["2031-01-01"]}}}"#,
-                Err(()),
-            ),
-        ] {
-            assert_eq!(judged(text), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn a_verdict_is_kept_until_it_looks_wrong() {
-        let eras = Eras::default();
-        *eras.known.lock() = Some((Verdict::Modern, Instant::now()));
-        eras.suspect();
-        assert_eq!(eras.known(), Some(Verdict::Modern), "it was found out just now");
-        eras.forget();
-        assert_eq!(eras.known(), None);
-    }
-}
+mod tests;

@@ -86,8 +86,8 @@ impl Activity {
             if left.is_zero() {
                 return why;
             }
-            // A head that begins to come meanwhile has at least this long.
-            tokio::time::sleep(left.min(head)).await;
+            // Whatever begins meanwhile has at least this long.
+            tokio::time::sleep(left.min(head).min(idle)).await;
         }
     }
 }

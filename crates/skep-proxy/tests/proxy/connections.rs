@@ -6,12 +6,16 @@ use bytes::Bytes;
 use http_body_util::{BodyExt as _, Empty};
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use skep_proxy::Limits;
+use serde_json::json;
+use skep_proxy::stdio::Bridge;
+use skep_proxy::transparent::Dialect;
+use skep_proxy::{Limits, Proxy, Readiness, answer_until};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
 
 use crate::bridge::server::{Setup, limits};
-use crate::http::PATIENCE;
+use crate::http::{PATIENCE, Request, call};
 
 const SOON: Duration = Duration::from_secs(1);
 const LATE: Duration = Duration::from_hours(1);
@@ -70,4 +74,31 @@ async fn a_connection_on_which_nobody_asks_anything_ends_whatever_it_speaks() {
     // We would go on for ever.
     let _ = tokio::time::timeout(PATIENCE, connection).await.unwrap().unwrap();
     drop(sender);
+}
+
+#[tokio::test]
+async fn whoever_comes_before_the_proxy_is_there_is_answered() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let (made, ready) = tokio::sync::oneshot::channel::<()>();
+    let limits = limits();
+    let waiting = answer_until(listener, Dialect::Streamable, None, &limits, ready);
+    let asking = async {
+        let health = Request::new("GET", "/health").send(&address).await.json().await;
+        assert_eq!((&health["status"], &health["mcp"]["available"]), (&json!("degraded"), &json!(false)));
+        for early in [Request::post(&call(1, "a")), Request::new("GET", "/metrics"), Request::new("GET", "/mcp")] {
+            let early = early.send(&address).await;
+            assert_eq!((early.status, early.header("retry-after")), (503, Some("1")));
+        }
+        made.send(()).unwrap();
+    };
+    let (waited, ()) = tokio::join!(waiting, asking);
+    let (listener, is_made) = waited.unwrap();
+    is_made.unwrap();
+    let stop = CancellationToken::new();
+    let proxy = Proxy::streamable(Bridge::new(limits.clone(), Readiness::default()));
+    let serving = tokio::spawn(proxy.serve(listener, stop.clone()));
+    assert_eq!(Request::new("GET", "/health").send(&address).await.json().await["status"], "healthy");
+    stop.cancel();
+    serving.await.unwrap().unwrap();
 }
