@@ -18,6 +18,10 @@ const MULTIPLEXED: &[u8] = b"PRI";
 /// No head of a request is on its way.
 const NO_HEAD: u64 = u64::MAX;
 
+/// How long a request may be on its way when the listener stops, and how often that is looked at.
+const MOMENT: Duration = Duration::from_millis(500);
+const TICK: Duration = Duration::from_millis(10);
+
 /// What is known about a connection. Times are milliseconds since its beginning.
 #[derive(Debug)]
 pub(super) struct Activity {
@@ -69,6 +73,14 @@ impl Activity {
         self.under_way.fetch_add(1, Ordering::Relaxed);
         self.head.store(NO_HEAD, Ordering::Relaxed);
         UnderWay(Arc::clone(self))
+    }
+
+    /// Waits until the head that is expected is there, though not for long.
+    pub(super) async fn settled(&self) {
+        let until = Instant::now() + MOMENT;
+        while self.head.load(Ordering::Relaxed) != NO_HEAD && Instant::now() < until {
+            tokio::time::sleep(TICK).await;
+        }
     }
 
     /// Waits until a head has taken longer than `head`, or nothing was asked for `idle`.

@@ -133,6 +133,11 @@ async fn converse(
             }
         }
         () = stop.cancelled() => {
+            // Whoever has just connected is about to say what it wants, and would be cut off.
+            tokio::select! {
+                _ = &mut connection => return,
+                () = activity.settled() => {}
+            }
             connection.inner().graceful_shutdown();
             let _ = connection.await;
         }
