@@ -36,8 +36,12 @@ impl MetaKey {
         Self::TraceState,
     ];
 
+    /// Those that are said between two neighbours, where requests stand alone. In a session nobody says them.
+    pub const BETWEEN_NEIGHBOURS: [Self; 5] =
+        [Self::ProtocolVersion, Self::ClientCapabilities, Self::ClientInfo, Self::LogLevel, Self::SubscriptionId];
+
     /// Its name on the wire.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::ProgressToken => "progressToken",
             Self::ProtocolVersion => "io.modelcontextprotocol/protocolVersion",

@@ -11,6 +11,8 @@ use crate::json;
 
 /// The mark of such a parameter in the schema of a tool.
 const MARK: &str = "x-mcp-header";
+/// What the headers that repeat parameters begin with.
+const PREFIX: &str = "mcp-param-";
 /// How deep parameters are looked for.
 const DEPTH: usize = 16;
 
@@ -45,6 +47,16 @@ impl Mirror {
         let names: HashSet<&HeaderName> = mirrors.iter().map(|mirror| &mirror.header).collect();
         let is_good = names.len() == mirrors.len() && marks(schema) == mirrors.len() && mirrors.iter().all(is_fit);
         is_good.then_some(mirrors)
+    }
+
+    /// Whether a header repeats a parameter.
+    pub fn is_by(name: &HeaderName) -> bool {
+        name.as_str().starts_with(PREFIX)
+    }
+
+    /// Whether a text may mark anything: the mark is there, or something is written in another way.
+    pub fn may_mark(text: &str) -> bool {
+        text.contains(MARK) || text.contains("\\u")
     }
 
     /// Where the mark is in the tool.
@@ -83,7 +95,7 @@ fn collect(schema: &Value, path: &mut Vec<String>, mirrors: &mut Vec<Mirror>) {
         path.push(name.clone());
         let header = property.get(MARK).and_then(Value::as_str);
         if let Some(header) =
-            header.filter(|header| !header.is_empty()).and_then(|header| format!("mcp-param-{header}").parse().ok())
+            header.filter(|header| !header.is_empty()).and_then(|header| format!("{PREFIX}{header}").parse().ok())
         {
             mirrors.push(Mirror { header, path: path.clone() });
         }

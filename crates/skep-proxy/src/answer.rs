@@ -63,6 +63,11 @@ pub(crate) fn text(status: StatusCode, message: &str) -> Answer {
     answer
 }
 
+/// A message was taken, where clients are told so.
+pub(crate) fn accepted() -> Answer {
+    typed(StatusCode::ACCEPTED, TEXT, Body::Full(Bytes::from_static(b"Accepted")))
+}
+
 /// A refusal as JSON-RPC says it.
 pub(crate) fn fault(status: StatusCode, fault: &Fault, id: Option<&Id>) -> Answer {
     json(status, fault.answer(id))

@@ -42,8 +42,13 @@ impl Guard {
         Ok(())
     }
 
+    /// Whether web pages may come from anywhere.
+    pub(crate) fn is_open(&self) -> bool {
+        self.origins.is_empty()
+    }
+
     fn is_origin_allowed(&self, headers: &HeaderMap) -> bool {
-        !headers.contains_key(ORIGIN) || self.origins.is_empty() || self.listed(headers).is_some()
+        !headers.contains_key(ORIGIN) || self.is_open() || self.listed(headers).is_some()
     }
 
     /// The origin that a request comes from, if it is one of those that were named.
@@ -118,6 +123,7 @@ mod tests {
     #[test]
     fn a_listener_for_others_goes_by_its_list() {
         let open = Guard::new(&[], "http", ([0, 0, 0, 0], 8080).into());
+        assert!(open.is_open());
         assert!(is_allowed(&open, &[(HOST, "hive.example"), (ORIGIN, "https://any.example")]));
         let listed = Guard::new(&["https://Hive.example/".to_owned()], "http", ([0, 0, 0, 0], 8080).into());
         assert!(is_allowed(&listed, &[(ORIGIN, "https://hive.EXAMPLE")]));

@@ -6,7 +6,7 @@ use http::{HeaderMap, StatusCode};
 use hyper::body::Incoming;
 use skep_mcp::era::{self, Era, Surroundings};
 use skep_mcp::fault::{Fault, INVALID_REQUEST, METHOD_NOT_FOUND};
-use skep_mcp::{Kind, Message, MetaKey, ReadError, Revision, header, method};
+use skep_mcp::{Kind, Message, MetaKey, ReadError, Revision, header, method, translate};
 
 use crate::answer::{self, Answer};
 use crate::gather::{Ungathered, gather};
@@ -117,6 +117,12 @@ pub(crate) fn check_batch(messages: &[Result<Message, ReadError>]) -> Result<(),
         return Err(answer::bad(&Fault::new(INVALID_REQUEST, told), None));
     }
     Ok(())
+}
+
+/// A message of a session as its server gets it; nothing when that is as it came.
+pub(crate) fn within_session(message: &Message) -> Option<Message> {
+    let text = translate::without_claims(message).ok().flatten()?;
+    Message::read(text.into()).ok()
 }
 
 /// The session that a request names. Two of them are refused: whoever comes after us might believe the other one.

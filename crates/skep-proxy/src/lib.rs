@@ -9,6 +9,7 @@
 mod answer;
 mod body;
 mod cors;
+mod early;
 mod eras;
 pub mod fetch;
 mod forwarded;
@@ -20,6 +21,7 @@ mod limits;
 mod listener;
 pub mod middleware;
 mod passing;
+mod pauses;
 mod proxy;
 mod readiness;
 mod reply;
@@ -30,6 +32,7 @@ pub mod transparent;
 mod upload;
 
 pub use body::{Body, BodyError};
+pub use early::answer_until;
 pub use forwarded::Forwarded;
 pub use limits::Limits;
 pub use proxy::{Proxy, ServeError};

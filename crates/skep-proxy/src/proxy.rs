@@ -118,6 +118,9 @@ impl Proxy {
     /// Serves connections until `stop` is cancelled or the server is given up; what is under way then may finish.
     pub async fn serve(self, listener: TcpListener, stop: CancellationToken) -> Result<(), ServeError> {
         let guard = Guard::new(&self.origins, listener::scheme(self.tls.as_ref()), listener.local_addr()?);
+        if guard.is_open() {
+            tracing::warn!("web pages of any origin may use this proxy; list those that may in allowed_origins");
+        }
         let (limits, tls) = (self.limits.clone(), self.tls.clone());
         let surface = Arc::new(Surface { proxy: self, guard });
         // Whoever stops the proxy stops it here, and so does a server that is gone.

@@ -7,17 +7,19 @@
 mod newer;
 mod older;
 mod questions;
+mod same;
 mod tools;
 mod within;
 
 pub use newer::{Envelope, discovered, newer_error, newer_request, newer_result};
 pub use older::{initialized, older_error, older_notification, older_request, older_result};
 pub use questions::{Outcome, Question, outcome};
-pub use tools::{hide_tasks, without_mirrors};
+pub use same::{completed, without_claims};
+pub use tools::{hide_tasks, with_good_mirrors, without_mirrors};
 pub use within::{agreed, answer_for, request_for, result_for};
 
 use crate::fault::INTERNAL_ERROR;
-use crate::json;
+use crate::{json, method};
 
 /// What the server tells about itself in every result of a request that stands alone.
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
@@ -44,6 +46,19 @@ fn remove_all(mut text: String, object: &[&str], names: &[&str]) -> Result<Strin
 fn is_bare(object: &str) -> bool {
     let inner = object.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
     inner.is_some_and(|inner| inner.trim().is_empty())
+}
+
+/// Whether results of a method say for how long they are good.
+fn is_cacheable(method: &str) -> bool {
+    matches!(
+        method,
+        method::DISCOVER
+            | method::TOOLS_LIST
+            | method::PROMPTS_LIST
+            | method::RESOURCES_LIST
+            | method::TEMPLATES_LIST
+            | method::RESOURCES_READ
+    )
 }
 
 /// The code of an error.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{SERVER_INFO, error_code, get, with_code};
+use super::{SERVER_INFO, error_code, get, is_cacheable, with_code};
 use crate::fault::{
     HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS, MISSING_CAPABILITY, RESOURCE_NOT_FOUND, UNSUPPORTED_REVISION,
 };
@@ -71,19 +71,6 @@ pub fn newer_result(method: &str, result: &str, server: Option<&str>) -> Result<
         Some(server) => json::set(&text, &["_meta", SERVER_INFO], server),
         None => Ok(text),
     }
-}
-
-/// Whether results of a method say for how long they are good.
-fn is_cacheable(method: &str) -> bool {
-    matches!(
-        method,
-        method::DISCOVER
-            | method::TOOLS_LIST
-            | method::PROMPTS_LIST
-            | method::RESOURCES_LIST
-            | method::TEMPLATES_LIST
-            | method::RESOURCES_READ
-    )
 }
 
 /// What a server says about itself, from the result of its handshake. Tasks are not what they are in the other era.

@@ -15,6 +15,14 @@ pub fn hide_tasks(result: &str) -> String {
     })
 }
 
+/// A list without the tools whose marks for headers are wrong.
+pub fn with_good_mirrors(result: &str) -> String {
+    if !Mirror::may_mark(result) {
+        return result.to_owned();
+    }
+    edit(result, |tool| Mirror::of_tool_strictly(tool).map(|_| Cow::Borrowed(tool)))
+}
+
 /// A list for clients of sessions: nothing is repeated in headers, and structured results are objects. Tools whose
 /// marks for headers are wrong are not offered to anybody.
 pub fn without_mirrors(result: &str) -> String {

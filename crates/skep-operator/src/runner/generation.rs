@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_pod_knows_better_than_the_file() {
+    fn trap_66_the_pod_knows_better_than_the_file_unless_it_says_nonsense() {
         for (variable, expected) in [
             (None, 5),
             (Some(""), 5),
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_strictly_newer_generation_stops_us() {
+    fn trap_66_only_a_strictly_newer_generation_stops_us() {
         for (ours, written, expected) in [
             (100, None, false),
             (100, Some("99"), false),

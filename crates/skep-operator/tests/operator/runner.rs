@@ -11,14 +11,14 @@ use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 use skep_api::config::run_config::RunConfig;
-use skep_operator::runner::{Backend, RunnerError, Written};
+use skep_operator::runner::{Backend, Deployed, RunnerError, Written};
 
 use crate::cluster::Fixture;
 use crate::trials;
 
 trials![
-    only_a_strictly_newer_generation_stands,
-    no_older_proxy_overwrites_a_newer_one,
+    trap_66_only_a_strictly_newer_generation_stands,
+    trap_66_no_older_proxy_overwrites_a_newer_one,
     what_is_not_said_any_more_goes,
     the_same_again_changes_nothing,
     services_belong_to_the_stateful_set,
@@ -48,7 +48,7 @@ fn written(object: &DynamicObject) -> (Option<String>, String) {
     (template["metadata"]["annotations"][GENERATION].as_str().map(str::to_owned), image.to_owned())
 }
 
-async fn only_a_strictly_newer_generation_stands(fixture: Fixture) {
+async fn trap_66_only_a_strictly_newer_generation_stands(fixture: Fixture) {
     let api = stateful_sets(&fixture);
     let all = [(None, true), (Some("99"), true), (Some("100"), true), (Some("x"), true), (Some("200"), false)];
     for (existing, is_ours) in all {
@@ -62,12 +62,14 @@ async fn only_a_strictly_newer_generation_stands(fixture: Fixture) {
         let expected = if is_ours { (Some("100"), "server:100") } else { (existing, "server:0") };
         assert_eq!((found.0.as_deref(), found.1.as_str()), expected, "{existing:?}");
     }
+    // Whoever came too late goes on with the server that is there.
+    assert!(matches!(backend(&fixture, 100, &json!({})).deploy().await, Ok(Deployed::Newer)));
     // One without a generation is bound by nothing, and leaves the stamp of somebody else alone.
     backend(&fixture, 0, &json!({})).write().await.unwrap();
     assert_eq!(written(&api.get("n").await.unwrap()), (Some("200".to_owned()), "server:0".to_owned()));
 }
 
-async fn no_older_proxy_overwrites_a_newer_one(fixture: Fixture) {
+async fn trap_66_no_older_proxy_overwrites_a_newer_one(fixture: Fixture) {
     const PROXIES: i64 = 24;
     let api = stateful_sets(&fixture);
     let seen: Arc<Mutex<Vec<i64>>> = Arc::default();

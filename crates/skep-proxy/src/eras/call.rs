@@ -12,6 +12,7 @@ use skep_mcp::{Kind, Message, MetaKey, Param, json, method};
 use super::line::{self, Seat};
 use super::modern_client::{ModernClient, id, param};
 use super::parking::Parked;
+use super::seal::State;
 use crate::stdio::events::{End, EventStream};
 use crate::stdio::log_level;
 
@@ -111,16 +112,16 @@ impl Call {
         let members: Vec<String> = self.parked.pending.iter().map(|(_, question)| question.as_member()).collect();
         let Self { client, request, stream, parked } = self;
         let server = server(&parked.seat).map(str::to_owned);
-        let Some(state) = client.parking.park(client.principal.clone(), parked) else {
+        let name = client.parking.park(client.principal.clone(), parked);
+        let Some(state) = name.and_then(|name| client.states.close(&request, &State::Waiting(name))) else {
             let told = "the MCP server asks the client something, and too many calls wait for such answers already; \
                         what was called may have been done in part";
             let fault = Fault::new(INTERNAL_ERROR, told).answer(request.owned_id().as_ref());
             return stream.end(Some(fault.into()), End::Refused(INTERNAL_ERROR));
         };
         let result = format!(
-            r#"{{"resultType":"input_required","inputRequests":{{{}}},"requestState":{}}}"#,
-            members.join(","),
-            json::quote(&state)
+            r#"{{"resultType":"input_required","inputRequests":{{{}}},"requestState":{state}}}"#,
+            members.join(",")
         );
         stream.end(Some(line::result(id(&request), &with_server(result, server.as_deref()))), End::Answered);
     }
@@ -147,7 +148,7 @@ impl Call {
 
     fn finish(&self, answer: &Message) {
         if self.request.method() == method::TOOLS_LIST {
-            self.client.mirrors.learn(answer);
+            answer.result().into_iter().for_each(|list| self.client.mirrors.learn(list));
         }
         let (text, end) = match (answer.result(), answer.error()) {
             (Some(result), _) => {
@@ -180,7 +181,10 @@ impl Call {
         }
         // The server wants the same request again, once the pages were visited; nothing waits for that.
         let members: Vec<String> = pages.iter().map(Question::as_member).collect();
-        let result = format!(r#"{{"resultType":"input_required","inputRequests":{{{}}}}}"#, members.join(","));
+        let mut result = format!(r#"{{"resultType":"input_required","inputRequests":{{{}}}}}"#, members.join(","));
+        if let Some(state) = self.client.states.close(&self.request, &State::Pages) {
+            result = json::set(&result, &["requestState"], &state).unwrap_or(result);
+        }
         let result = with_server(result, server(&self.parked.seat));
         self.stream.end(Some(line::result(id(&self.request), &result)), End::Answered);
     }

@@ -1,10 +1,12 @@
 //! Changes that a server tells those who listen by a request, for a client that was promised them by a handshake.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use futures::StreamExt as _;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use skep_mcp::fault::{Fault, INTERNAL_ERROR, INVALID_PARAMS};
 use skep_mcp::translate::{self, Envelope};
@@ -13,24 +15,60 @@ use skep_mcp::{Kind, Message, Param, method};
 use super::line::{self, Line, Replies};
 use super::modern_client::Running;
 use super::own_name;
+use crate::pauses::Pauses;
 use crate::stdio::events::EventStream;
 
 /// Resources that one client may watch.
 const RESOURCES: usize = 256;
 /// How long a server may take to say what it will tell.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long two streams may tell the same, and how many messages are remembered for that.
+const OVERLAP: Duration = Duration::from_secs(1);
+const RECENT: usize = 256;
 /// How long to wait before a stream that broke is opened again; twice as long after each failure.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// What one client listens to.
 #[derive(Debug, Default)]
-pub(super) struct Changes(tokio::sync::Mutex<State>);
+pub(super) struct Changes {
+    state: tokio::sync::Mutex<State>,
+    told: Arc<Told>,
+}
 
 #[derive(Debug, Default)]
 struct State {
     resources: BTreeSet<String>,
     listener: Option<Running>,
+}
+
+/// What was told just now. While one stream takes the place of another, both may tell the same.
+#[derive(Debug, Default)]
+struct Told(Mutex<Recent>);
+
+#[derive(Debug, Default)]
+struct Recent {
+    replaced: Option<Instant>,
+    messages: VecDeque<(Instant, Bytes)>,
+}
+
+impl Told {
+    /// One stream takes the place of another now.
+    fn replace(&self, now: Instant) {
+        self.0.lock().replaced = Some(now);
+    }
+
+    /// Whether a message is to be told, which it then counts as.
+    fn is_news(&self, message: &Bytes, now: Instant) -> bool {
+        let mut recent = self.0.lock();
+        let is_recent = |since: Instant| now.duration_since(since) < OVERLAP;
+        while recent.messages.len() >= RECENT || recent.messages.front().is_some_and(|(since, _)| !is_recent(*since)) {
+            recent.messages.pop_front();
+        }
+        let is_known = recent.messages.iter().any(|(_, known)| known == message);
+        recent.messages.push_back((now, message.clone()));
+        !is_known || !recent.replaced.is_some_and(is_recent)
+    }
 }
 
 /// A stream of changes, and what the server will tell on it.
@@ -42,19 +80,18 @@ struct Listening {
 impl Changes {
     /// Begins to listen, if that has not begun. A server that tells nothing is one that never changes.
     pub(super) async fn begin(&self, line: Arc<dyn Line>, stream: &Arc<EventStream>) {
-        let mut state = self.0.lock().await;
+        let mut state = self.state.lock().await;
         if state.listener.is_none()
             && let Ok(listening) = open(&*line, &state.resources).await
         {
-            let resources = state.resources.clone();
-            state.listener = Some(follow(line, listening, Arc::clone(stream), resources));
+            self.follow(&mut state, line, listening, stream);
         }
     }
 
     /// Watches a resource as well.
     pub(super) async fn add(&self, line: Arc<dyn Line>, stream: &Arc<EventStream>, uri: &str) -> Result<(), Fault> {
         // Held while the server is asked, so that the last change wins.
-        let mut state = self.0.lock().await;
+        let mut state = self.state.lock().await;
         let mut resources = state.resources.clone();
         resources.insert(uri.to_owned());
         if resources.len() > RESOURCES {
@@ -65,21 +102,26 @@ impl Changes {
         if !watched.into_iter().flatten().any(|watched| watched == uri) {
             return Err(Fault::new(INVALID_PARAMS, format!("{uri} cannot be watched")));
         }
-        state.resources.clone_from(&resources);
-        // The one before ends when this one is there, so that nothing is missed.
-        state.listener = Some(follow(line, listening, Arc::clone(stream), resources));
+        state.resources = resources;
+        self.follow(&mut state, line, listening, stream);
         Ok(())
     }
 
     /// No longer watches a resource.
     pub(super) async fn remove(&self, line: Arc<dyn Line>, stream: &Arc<EventStream>, uri: &str) -> Result<(), Fault> {
-        let mut state = self.0.lock().await;
+        let mut state = self.state.lock().await;
         if state.resources.remove(uri) {
-            let resources = state.resources.clone();
-            let listening = open(&*line, &resources).await?;
-            state.listener = Some(follow(line, listening, Arc::clone(stream), resources));
+            let listening = open(&*line, &state.resources).await?;
+            self.follow(&mut state, line, listening, stream);
         }
         Ok(())
+    }
+
+    /// Hands on what a stream tells. The one before ends when this one is there, so that nothing is missed.
+    fn follow(&self, state: &mut State, line: Arc<dyn Line>, listening: Listening, stream: &Arc<EventStream>) {
+        self.told.replace(Instant::now());
+        let (told, stream, resources) = (Arc::clone(&self.told), Arc::clone(stream), state.resources.clone());
+        state.listener = Some(Running(tokio::spawn(follow(line, listening, stream, told, resources))));
     }
 }
 
@@ -116,43 +158,67 @@ async fn open(line: &dyn Line, resources: &BTreeSet<String>) -> Result<Listening
 }
 
 /// Hands changes on for as long as somebody keeps it.
-fn follow(line: Arc<dyn Line>, first: Listening, stream: Arc<EventStream>, resources: BTreeSet<String>) -> Running {
-    Running(tokio::spawn(async move {
-        let mut listening = first;
-        loop {
-            relay(&mut listening, &stream).await;
-            let mut pause = FIRST_PAUSE;
-            listening = loop {
-                tokio::time::sleep(pause).await;
-                match open(&*line, &resources).await {
-                    Ok(listening) => break listening,
-                    Err(_) => pause = (pause * 2).min(LONGEST_PAUSE),
-                }
-            };
-            // What changed meanwhile is not known, so that everything may have.
-            for message in everything(&listening.honoured) {
-                stream.offer(message);
+async fn follow(
+    line: Arc<dyn Line>,
+    mut listening: Listening,
+    stream: Arc<EventStream>,
+    told: Arc<Told>,
+    resources: BTreeSet<String>,
+) {
+    loop {
+        relay(&mut listening, &stream, &told).await;
+        let mut pauses = Pauses::new(FIRST_PAUSE, LONGEST_PAUSE);
+        listening = loop {
+            pauses.pause().await;
+            if let Ok(listening) = open(&*line, &resources).await {
+                break listening;
             }
+        };
+        // What changed meanwhile is not known, so that everything may have.
+        for message in everything(&listening.honoured) {
+            stream.offer(message);
         }
-    }))
+    }
 }
 
-async fn relay(listening: &mut Listening, stream: &Arc<EventStream>) {
+async fn relay(listening: &mut Listening, stream: &Arc<EventStream>, told: &Told) {
     while let Some(message) = listening.replies.next().await {
         let is_change =
             message.method() == method::RESOURCE_UPDATED || method::LISTS_CHANGED.contains(&message.method());
         if message.kind() == Kind::Notification && is_change {
-            stream.offer(translate::older_notification(&message).into());
+            let message = Bytes::from(translate::older_notification(&message));
+            if told.is_news(&message, Instant::now()) {
+                stream.offer(message);
+            }
         }
     }
 }
 
 /// One notification of each kind that the server tells.
-fn everything(honoured: &Value) -> Vec<bytes::Bytes> {
+fn everything(honoured: &Value) -> Vec<Bytes> {
     let kinds = ["toolsListChanged", "resourcesListChanged", "promptsListChanged"];
     let lists = kinds.iter().zip(method::LISTS_CHANGED).filter(|(kind, _)| honoured[**kind] == true);
     let lists = lists.map(|(_, told)| line::notification(told, &json!({})));
     let resources = honoured["resourceSubscriptions"].as_array().into_iter().flatten();
     let resources = resources.map(|uri| line::notification(method::RESOURCE_UPDATED, &json!({Param::Uri.name(): uri})));
     lists.chain(resources).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_two_streams_tell_while_one_replaces_the_other_is_told_once() {
+        let (told, begun) = (Told::default(), Instant::now());
+        let [a, b] = ["a", "b"].map(Bytes::from);
+        assert!(told.is_news(&a, begun) && told.is_news(&a, begun), "one stream says what it says");
+        told.replace(begun);
+        assert!(!told.is_news(&a, begun) && told.is_news(&b, begun));
+        assert!(told.is_news(&a, begun + OVERLAP), "that is another change");
+        for _ in 0..2 * RECENT {
+            told.is_news(&b, begun);
+        }
+        assert!(told.0.lock().messages.len() <= RECENT);
+    }
 }

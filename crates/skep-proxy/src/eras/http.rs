@@ -15,6 +15,7 @@ use skep_mcp::{Message, Param, Revision, header, method, translate};
 
 use super::line::{Line, Lost, Replies};
 use super::reading::{Expected, Reading};
+use super::verdict::Eras;
 use crate::answer;
 use crate::middleware::aws_sts::Signer;
 use crate::stdio::mirrors::Mirrors;
@@ -60,7 +61,7 @@ pub(crate) struct HttpLine {
 #[derive(Debug, Clone)]
 enum Speaks {
     /// Every request stands alone.
-    Modern(Arc<Mirrors>),
+    Modern { mirrors: Arc<Mirrors>, eras: Arc<Eras> },
     /// Within a session, if the server gave one, and in its revision once that is known.
     Legacy { session: Option<HeaderValue>, revision: Option<Revision> },
 }
@@ -73,13 +74,16 @@ impl HttpLine {
         headers: HeaderMap,
         largest: usize,
         mirrors: Arc<Mirrors>,
+        eras: Arc<Eras>,
     ) -> Self {
-        let speaks = Speaks::Modern(mirrors);
+        let speaks = Speaks::Modern { mirrors, eras };
         let next = Arc::default();
         let mut line = Self { upstream, uri, headers, caller: None, signer: None, speaks, largest, next };
         for name in OURS {
             line.headers.remove(name);
         }
+        // They are made from the message, where it has to have them.
+        Mirrors::strip(&mut line.headers);
         line
     }
 
@@ -183,7 +187,7 @@ impl HttpLine {
                     headers.insert(header::SESSION_ID, session.clone());
                 }
             }
-            Speaks::Modern(mirrors) => {
+            Speaks::Modern { mirrors, .. } => {
                 say(header::PROTOCOL_VERSION, Revision::July2026.text());
                 if let Some(message) = message {
                     say(header::METHOD, message.method());
@@ -252,13 +256,19 @@ impl Line for HttpLine {
             let sent = fitted.as_ref().unwrap_or(request);
             let response = self.post(sent.renumbered(number), Some(sent)).await?;
             let replies = self.replies(response, request, Some(number));
-            let Speaks::Modern(mirrors) = &self.speaks else { return Ok(replies) };
+            let Speaks::Modern { mirrors, .. } = &self.speaks else { return Ok(replies) };
             Ok(if request.method() == method::TOOLS_LIST { mirrors.learning(replies) } else { replies })
         })
     }
 
     fn tell(&self, message: Bytes) -> BoxFuture<'_, bool> {
         Box::pin(async { self.post(message, None).await.is_ok() })
+    }
+
+    fn doubt(&self) {
+        if let Speaks::Modern { eras, .. } = &self.speaks {
+            eras.suspect();
+        }
     }
 
     fn overhear(&self) -> BoxFuture<'_, Option<Replies>> {

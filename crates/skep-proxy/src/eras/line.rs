@@ -39,6 +39,9 @@ pub(crate) trait Line: Send + Sync + 'static {
         PATIENCE
     }
 
+    /// The server is not what it was taken for, and is to be asked what it speaks.
+    fn doubt(&self);
+
     /// Whether a server that has not said what it speaks takes a handshake. On a line where anything may come between the
     /// two, silence says nothing about the server, and nothing is tried.
     fn takes_handshake(&self) -> BoxFuture<'_, bool> {
@@ -128,18 +131,27 @@ pub(crate) enum NoSession {
     Refused(String),
 }
 
+/// Marks an answer to a request that the server has not seen.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Unbegun;
+
 impl NoSession {
     /// What a client is told.
     pub(crate) fn answer(self, id: Option<&Id>) -> Answer {
         match self {
             Self::Full => answer::not_ready("too many sessions at the MCP server are in use"),
-            Self::Lost(lost) => lost.answer(),
+            Self::Lost(lost) => unbegun(lost.answer()),
             Self::Refused(told) => {
                 let fault = Fault::new(INTERNAL_ERROR, format!("no handshake with the MCP server: {told}"));
-                answer::fault(StatusCode::BAD_GATEWAY, &fault, id)
+                unbegun(answer::fault(StatusCode::BAD_GATEWAY, &fault, id))
             }
         }
     }
+}
+
+fn unbegun(mut answer: Answer) -> Answer {
+    answer.extensions_mut().insert(Unbegun);
+    answer
 }
 
 /// A request of our own.

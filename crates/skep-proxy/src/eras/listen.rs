@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::StreamExt as _;
 use serde_json::{Map, Value, json};
@@ -13,11 +14,15 @@ use super::line::{self, Replies, Seat, Sharing};
 use super::modern_client::{ModernClient, Running, id};
 use crate::answer::{self, Answer};
 use crate::intake::Accepts;
+use crate::pauses::Pauses;
 use crate::reply::Reply;
 use crate::stdio::events::{End, EventStream};
 
 /// Resources that one listener may watch.
 const RESOURCES: usize = 256;
+/// How long to wait before a stream that ended is opened again.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// What a listener may want, by the capability that promises it and the notification that tells it.
 const LISTS: [(&str, &str, &str); 3] = [
     ("toolsListChanged", "tools", "notifications/tools/list_changed"),
@@ -65,6 +70,14 @@ impl Filter {
         honoured.into()
     }
 
+    /// One notification of each kind.
+    fn everything(&self) -> Vec<String> {
+        let lists = self.lists.iter().map(|(_, told)| (*told, json!({})));
+        let resources = self.resources.iter().map(|uri| (method::RESOURCE_UPDATED, json!({Param::Uri.name(): uri})));
+        let texts = lists.chain(resources).map(|(told, params)| line::notification(told, &params));
+        texts.filter_map(|text| String::from_utf8(text.into()).ok()).collect()
+    }
+
     fn wants(&self, message: &Message) -> bool {
         match message.method() {
             method::RESOURCE_UPDATED => {
@@ -87,52 +100,106 @@ pub(super) async fn serve(client: &ModernClient, accepts: Accepts, request: &Mes
     // Its subscriptions are of no use to the next one.
     let seat = client.seat("{}", Sharing::OnlyOnce, request).await?;
     let stream = EventStream::new(0, false);
-    let task = tell(seat, wanted, request.clone(), Arc::clone(&stream));
-    let running = Running(tokio::spawn(task));
+    let listener = Listener { client: client.clone(), wanted, request: request.clone(), stream: Arc::clone(&stream) };
+    let running = Running(tokio::spawn(listener.tell(seat)));
     Ok(Reply { accepts, era: Era::Modern, client: None }.give(&stream, running, drop).await)
 }
 
-async fn tell(seat: Seat, wanted: Map<String, Value>, request: Message, stream: Arc<EventStream>) {
-    // From before the acknowledgement on, so that nothing falls between the two.
-    let overheard = seat.line.overhear().await;
-    let filter = if overheard.is_some() { Filter::agree(&wanted, &seat).await } else { Filter::default() };
-    let tag = format!("{{{}:{}}}", json::quote(MetaKey::SubscriptionId.name()), id(&request));
-    let acknowledged = format!(
-        r#"{{"jsonrpc":"2.0","method":"{}","params":{{"notifications":{},"_meta":{tag}}}}}"#,
-        method::ACKNOWLEDGED,
-        filter.honoured()
-    );
-    stream.push(acknowledged.into());
-    match overheard {
-        Some(overheard) => relay(&seat, overheard, &filter, id(&request), &stream).await,
-        // There is nothing to tell, but the client may wait for it as long as it likes.
-        None => std::future::pending().await,
-    }
-    let result = format!(r#"{{"resultType":"complete","_meta":{tag}}}"#);
-    stream.end(Some(line::result(id(&request), &result)), End::Answered);
+/// Somebody who listens, and what it wants to hear.
+struct Listener {
+    client: ModernClient,
+    wanted: Map<String, Value>,
+    request: Message,
+    stream: Arc<EventStream>,
 }
 
-/// Hands changes on until the server ends its stream.
-async fn relay(seat: &Seat, mut overheard: Replies, filter: &Filter, listener: &str, stream: &Arc<EventStream>) {
-    while let Some(message) = overheard.next().await {
-        match message.kind() {
-            Kind::Notification if filter.wants(&message) => {
-                let path = ["params", "_meta", MetaKey::SubscriptionId.name()];
-                if let Ok(tagged) = json::set(message.as_str(), &path, listener) {
-                    stream.offer(tagged.into());
+/// A session whose stream is listened to.
+struct Heard {
+    seat: Seat,
+    overheard: Replies,
+    filter: Filter,
+}
+
+impl Listener {
+    /// Tells what changes until there is nobody who would know.
+    async fn tell(self, seat: Seat) {
+        // From before the acknowledgement on, so that nothing falls between the two.
+        let heard = self.hear(seat).await;
+        let tag = format!("{{{}:{}}}", json::quote(MetaKey::SubscriptionId.name()), id(&self.request));
+        let acknowledged = format!(
+            r#"{{"jsonrpc":"2.0","method":"{}","params":{{"notifications":{},"_meta":{tag}}}}}"#,
+            method::ACKNOWLEDGED,
+            heard.as_ref().map_or_else(|| json!({}), |heard| heard.filter.honoured())
+        );
+        self.stream.push(acknowledged.into());
+        let Some(mut heard) = heard else {
+            // There is nothing to tell, but the client may wait for it as long as it likes.
+            return std::future::pending().await;
+        };
+        loop {
+            self.relay(&mut heard).await;
+            match self.hear_again(heard).await {
+                Some(again) => heard = again,
+                None => break,
+            }
+            // What changed meanwhile is not known, so that everything may have.
+            for message in heard.filter.everything() {
+                self.offer(&message);
+            }
+        }
+        let result = format!(r#"{{"resultType":"complete","_meta":{tag}}}"#);
+        self.stream.end(Some(line::result(id(&self.request), &result)), End::Answered);
+    }
+
+    /// Begins to listen within a session. Nothing when the server has no stream for it.
+    async fn hear(&self, seat: Seat) -> Option<Heard> {
+        let overheard = seat.line.overhear().await?;
+        let filter = Filter::agree(&self.wanted, &seat).await;
+        Some(Heard { seat, overheard, filter })
+    }
+
+    /// Listens again after a stream has ended: within the same session, or in another one when that is gone. Nothing when
+    /// the server has no stream any more.
+    async fn hear_again(&self, before: Heard) -> Option<Heard> {
+        let mut pauses = Pauses::new(FIRST_PAUSE, LONGEST_PAUSE);
+        pauses.pause().await;
+        if let Some(overheard) = before.seat.line.overhear().await {
+            return Some(Heard { overheard, ..before });
+        }
+        drop(before);
+        loop {
+            if let Ok(seat) = self.client.hosts.seat("{}", Sharing::OnlyOnce).await {
+                return self.hear(seat).await;
+            }
+            pauses.pause().await;
+        }
+    }
+
+    /// Hands changes on until the server ends its stream.
+    async fn relay(&self, heard: &mut Heard) {
+        while let Some(message) = heard.overheard.next().await {
+            match message.kind() {
+                Kind::Notification if heard.filter.wants(&message) => self.offer(message.as_str()),
+                Kind::Request => {
+                    let answer = match (message.method(), message.owned_id()) {
+                        (method::PING, Some(asked)) => line::result(asked.as_json(), "{}"),
+                        (name, asked) => {
+                            let told = format!("{name} belongs to no request, so that nobody can be asked");
+                            Fault::new(METHOD_NOT_FOUND, told).answer(asked.as_ref()).into()
+                        }
+                    };
+                    heard.seat.line.tell(answer).await;
                 }
+                Kind::Notification | Kind::Response => {}
             }
-            Kind::Request => {
-                let answer = match (message.method(), message.owned_id()) {
-                    (method::PING, Some(asked)) => line::result(asked.as_json(), "{}"),
-                    (name, asked) => {
-                        let told = format!("{name} belongs to no request, so that nobody can be asked");
-                        Fault::new(METHOD_NOT_FOUND, told).answer(asked.as_ref()).into()
-                    }
-                };
-                seat.line.tell(answer).await;
-            }
-            Kind::Notification | Kind::Response => {}
+        }
+    }
+
+    /// Tells a change, under the name of the listener.
+    fn offer(&self, message: &str) {
+        let path = ["params", "_meta", MetaKey::SubscriptionId.name()];
+        if let Ok(tagged) = json::set(message, &path, id(&self.request)) {
+            self.stream.offer(tagged.into());
         }
     }
 }

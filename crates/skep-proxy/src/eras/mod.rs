@@ -6,6 +6,7 @@
 //!
 //! Nothing here knows how a server is reached; that is a [`line::Line`].
 
+pub(crate) mod alone;
 mod call;
 pub(crate) mod changes;
 pub(crate) mod dialled;
@@ -18,6 +19,7 @@ pub(crate) mod parking;
 pub(crate) mod pool;
 mod reading;
 mod rounds;
+pub(crate) mod seal;
 pub(crate) mod verdict;
 
 use serde_json::json;

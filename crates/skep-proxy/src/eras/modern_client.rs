@@ -14,8 +14,9 @@ use skep_mcp::{Kind, Message, MetaKey, json, method, translate};
 use super::call::Call;
 use super::line::{self, Hosts, Lost, NoSession, Replies, Seat, Sharing};
 use super::listen;
-use super::parking::{Parked, Parking, digest};
+use super::parking::{Parked, Parking};
 use super::pool::Principal;
+use super::seal::{Broken, State, States, may_ask, refusal};
 use crate::answer::{self, Answer};
 use crate::intake::Accepts;
 use crate::reply::Reply;
@@ -33,6 +34,8 @@ pub(crate) struct ModernClient {
     pub(crate) hosts: Arc<dyn Hosts>,
     pub(crate) principal: Principal,
     pub(crate) parking: Arc<Parking>,
+    /// What goes from one round of a call to the next.
+    pub(crate) states: States,
     /// What is known about the tools whose calls repeat arguments in headers.
     pub(crate) mirrors: Arc<Mirrors>,
 }
@@ -72,15 +75,11 @@ impl ModernClient {
 
     async fn call(self, accepts: Accepts, request: Message) -> Result<Answer, Answer> {
         let stream = EventStream::new(0, false);
-        let call = match param(&request, "requestState") {
-            Some(state) => {
-                let parked = self.parking.take(&self.principal, state, digest(&self.parking, &request));
-                let told = "requestState is not valid for this request, or no longer; what was called may have been done in part";
-                let refused =
-                    || answer::fault(StatusCode::OK, &Fault::new(INVALID_PARAMS, told), request.owned_id().as_ref());
-                parked.ok_or_else(refused)?
-            }
-            None => self.begin(&request).await?,
+        let call = match self.states.open(&request).map_err(|Broken| refusal(&request))? {
+            Some(State::Waiting(name)) => self.parking.take(&self.principal, &name).ok_or_else(|| refusal(&request))?,
+            Some(State::OfServer(_)) => return Err(refusal(&request)),
+            // The server wants the same call again.
+            Some(State::Pages) | None => self.begin(&request).await?,
         };
         let reply = Reply { accepts, era: Era::Modern, client: None };
         let call = Call { client: self, request, stream: Arc::clone(&stream), parked: call };
@@ -91,9 +90,10 @@ impl ModernClient {
     /// Sends a request within a session.
     async fn begin(&self, request: &Message) -> Result<Parked, Answer> {
         let level = request.meta_text(MetaKey::LogLevel).map(std::borrow::Cow::into_owned);
-        let may_ask = matches!(request.method(), method::TOOLS_CALL | method::PROMPTS_GET | method::RESOURCES_READ);
         let capabilities = match request.meta(MetaKey::ClientCapabilities) {
-            Some(declared) if may_ask && self.hosts.has_own_sessions() && self.parking.is_on() => askable(declared),
+            Some(declared) if may_ask(request.method()) && self.hosts.has_own_sessions() && self.parking.is_on() => {
+                askable(declared)
+            }
             _ => "{}".to_owned(),
         };
         let is_alone = capabilities != "{}" || level.is_some();
@@ -122,7 +122,6 @@ impl ModernClient {
                         pending: Vec::new(),
                         level,
                         capabilities,
-                        digest: digest(&self.parking, request),
                     });
                 }
                 // The server has not even looked at it.

@@ -2,13 +2,12 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::hash::{BuildHasher as _, RandomState};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use skep_mcp::Id;
 use skep_mcp::fault::{Fault, INTERNAL_ERROR};
 use skep_mcp::translate::Question;
-use skep_mcp::{Id, Message, Param, json};
 
 use super::line::{self, Replies, Seat};
 use super::pool::Principal;
@@ -29,8 +28,6 @@ pub(crate) struct Parked {
     pub(super) level: Option<String>,
     /// What the server was told that the client can be asked.
     pub(super) capabilities: String,
-    /// What was called.
-    pub(super) digest: u64,
 }
 
 impl fmt::Debug for Parked {
@@ -43,7 +40,6 @@ impl fmt::Debug for Parked {
 #[derive(Debug)]
 pub(crate) struct Parking {
     waiting: Mutex<HashMap<String, Place>>,
-    hashes: RandomState,
     is_on: bool,
 }
 
@@ -57,14 +53,14 @@ struct Place {
 impl Parking {
     /// A place for calls that wait. Without it servers are told that clients cannot be asked anything.
     pub(crate) fn new(is_on: bool) -> Self {
-        Self { waiting: Mutex::default(), hashes: RandomState::new(), is_on }
+        Self { waiting: Mutex::default(), is_on }
     }
 
     pub(crate) fn is_on(&self) -> bool {
         self.is_on
     }
 
-    /// Keeps a call, and gives what its client has to come back with. Nothing when there are too many.
+    /// Keeps a call, and gives the name by which its client comes back for it. Nothing when there are too many.
     pub(super) fn park(&self, principal: Principal, parked: Parked) -> Option<String> {
         let mut waiting = self.waiting.lock();
         let own = waiting.values().filter(|place| place.principal == principal).count();
@@ -73,18 +69,17 @@ impl Parking {
         if own >= most || waiting.len() >= ALL {
             return None;
         }
-        let state = uuid::Uuid::new_v4().to_string();
-        waiting.insert(state.clone(), Place { principal, parked, since: Instant::now() });
-        Some(state)
+        let name = uuid::Uuid::new_v4().to_string();
+        waiting.insert(name.clone(), Place { principal, parked, since: Instant::now() });
+        Some(name)
     }
 
     /// The call that a client comes back for, once.
-    pub(super) fn take(&self, principal: &Principal, state: &str, digest: u64) -> Option<Parked> {
-        let state = json::decode(state)?;
+    pub(super) fn take(&self, principal: &Principal, name: &str) -> Option<Parked> {
         let mut waiting = self.waiting.lock();
-        let place = waiting.get(&*state)?;
-        let is_it = place.principal == *principal && place.parked.digest == digest && place.since.elapsed() < PATIENCE;
-        if is_it { waiting.remove(&*state).map(|place| place.parked) } else { None }
+        let place = waiting.get(name)?;
+        let is_it = place.principal == *principal && place.since.elapsed() < PATIENCE;
+        if is_it { waiting.remove(name).map(|place| place.parked) } else { None }
     }
 
     /// Gives up the calls whose clients did not come back.
@@ -119,8 +114,5 @@ impl Parking {
     }
 }
 
-/// What makes two requests the same for the rounds of one call.
-pub(super) fn digest(parking: &Parking, request: &Message) -> u64 {
-    let param = |param| request.param(param);
-    parking.hashes.hash_one((request.method(), param(Param::Name), param(Param::Uri), param(Param::Arguments)))
-}
+#[cfg(test)]
+mod tests;

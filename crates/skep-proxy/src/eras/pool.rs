@@ -74,6 +74,11 @@ impl Principal {
         Self { caller: None, headers: None }
     }
 
+    #[cfg(test)]
+    pub(super) fn known(caller: &str) -> Self {
+        Self { caller: Some(caller.into()), headers: None }
+    }
+
     /// Whoever comes by this line.
     pub(crate) fn of(line: &HttpLine) -> Self {
         let caller = line.caller().cloned();

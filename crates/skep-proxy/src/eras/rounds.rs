@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::{StreamExt as _, TryStreamExt as _};
 use serde_json::json;
-use skep_mcp::fault::{Fault, HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS};
+use skep_mcp::fault::{Fault, HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS, UNSUPPORTED_REVISION};
 use skep_mcp::translate::{self, Envelope, Outcome, Question};
 use skep_mcp::{Kind, Message, json, method};
 
@@ -71,6 +71,10 @@ async fn answer(
                 has_learned = true;
                 learn(line).await;
                 continue;
+            }
+            if matches!(translate::error_code(error), HEADER_MISMATCH | UNSUPPORTED_REVISION) {
+                // The client has no part in what these are about: the server is not what we took it for.
+                line.doubt();
             }
             return Ok(Err(translate::older_error(request, error)));
         };

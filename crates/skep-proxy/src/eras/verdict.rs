@@ -1,11 +1,17 @@
 //! Of which era a server is. That is a property of the server, and never taken from who calls it.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use futures::StreamExt as _;
+use http::StatusCode;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use skep_mcp::fault::{Fault, HEADER_MISMATCH, INTERNAL_ERROR, MISSING_CAPABILITY, UNSUPPORTED_REVISION};
+use skep_mcp::fault::{
+    Fault, HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CAPABILITY, PARSE_ERROR,
+    UNSUPPORTED_REVISION,
+};
 use skep_mcp::{Kind, Message, MetaKey, Revision, method, translate};
 
 use super::line::{self, Line, Lost};
@@ -35,6 +41,10 @@ pub(crate) struct Eras {
     asking: tokio::sync::Mutex<()>,
     /// When the server was last asked in vain. Those who have waited for that need not ask again.
     unanswered: Mutex<Option<Instant>>,
+    /// When the server was last asked because it looked like another one.
+    doubted: Mutex<Option<Instant>>,
+    /// Whether it stays what it is for as long as it is known.
+    is_lasting: bool,
 }
 
 /// Why it is not known what a server speaks.
@@ -51,15 +61,26 @@ impl Unknown {
     pub(crate) fn answer(self, id: Option<&skep_mcp::Id>) -> Answer {
         match self {
             Self::Lost(lost) => lost.answer(),
-            Self::Foreign(told) => answer::fault(http::StatusCode::OK, &Fault::new(INTERNAL_ERROR, told), id),
+            Self::Foreign(told) => answer::fault(StatusCode::OK, &Fault::new(INTERNAL_ERROR, told), id),
         }
     }
 }
 
 impl Eras {
-    /// What the server speaks; it is asked if that is not known.
-    pub(crate) async fn verdict(&self, line: &dyn Line) -> Result<Verdict, Unknown> {
+    /// What is known about a process, which does not become another one while it runs.
+    pub(crate) fn of_process() -> Arc<Self> {
+        Arc::new(Self { is_lasting: true, ..Self::default() })
+    }
+
+    /// What the server speaks; it is asked if that is not known. What may be out of date is found out anew while nobody
+    /// waits for it.
+    pub(crate) async fn verdict<L: Line + Clone>(self: &Arc<Self>, line: &L) -> Result<Verdict, Unknown> {
         if let Some(known) = self.known() {
+            if self.begins_renewal() {
+                let (eras, line) = (Arc::clone(self), line.clone());
+                // It ends with the patience that we have for the server.
+                tokio::spawn(async move { eras.renew(&line).await });
+            }
             return Ok(known);
         }
         let begun = Instant::now();
@@ -75,19 +96,57 @@ impl Eras {
                 *self.unanswered.lock() = Some(Instant::now());
             }
         })?;
-        tracing::info!(?verdict, "found out which era the MCP server is of");
-        *self.known.lock() = Some((verdict, Instant::now()));
+        self.learn(verdict);
         Ok(verdict)
+    }
+
+    fn learn(&self, verdict: Verdict) {
+        let before = self.known.lock().replace((verdict, Instant::now()));
+        if before.map(|(before, _)| before) != Some(verdict) {
+            tracing::info!(?verdict, "found out which era the MCP server is of");
+        }
     }
 
     /// What is known without asking.
     pub(crate) fn known(&self) -> Option<Verdict> {
-        let known = *self.known.lock();
-        let is_good = |verdict, since: Instant| verdict == Verdict::Modern || since.elapsed() < GOOD_FOR;
-        known.filter(|(verdict, since)| is_good(*verdict, *since)).map(|(verdict, _)| verdict)
+        self.known.lock().map(|(verdict, _)| verdict)
     }
 
-    /// The server looks like another one than before.
+    /// Whether what is known may be out of date. Whoever is told so looks, and the next one is not told.
+    fn begins_renewal(&self) -> bool {
+        let mut known = self.known.lock();
+        let stale = known
+            .as_mut()
+            .filter(|(verdict, since)| *verdict == Verdict::Legacy && !self.is_lasting && since.elapsed() >= GOOD_FOR);
+        stale.map(|(_, since)| *since = Instant::now()).is_some()
+    }
+
+    async fn renew(&self, line: &dyn Line) {
+        let _asking = self.asking.lock().await;
+        // Nothing is found out from a server that does not say.
+        if let Ok(verdict) = ask(line).await {
+            self.learn(verdict);
+        }
+    }
+
+    /// What the server speaks now that it looks like another one than before. It is not asked for that again and again.
+    pub(crate) async fn doubt(&self, line: &dyn Line) -> Option<Verdict> {
+        let begun = Instant::now();
+        let _asking = self.asking.lock().await;
+        let is_renewed = self.known.lock().is_some_and(|(_, since)| since > begun);
+        let is_doubted = || {
+            let before = self.doubted.lock().replace(begun);
+            before.is_some_and(|since| begun.duration_since(since) < AGAIN)
+        };
+        if is_renewed || is_doubted() {
+            return self.known();
+        }
+        let verdict = ask(line).await.ok()?;
+        self.learn(verdict);
+        Some(verdict)
+    }
+
+    /// The server looks like another one than before, and the next one who needs to know asks.
     pub(crate) fn suspect(&self) {
         let mut known = self.known.lock();
         if known.is_some_and(|(_, since)| since.elapsed() >= AGAIN) {
@@ -179,6 +238,20 @@ fn judge(answer: &Message) -> Result<Verdict, Unknown> {
     }
 }
 
+/// Whether no server of requests that stand alone would refuse one so: it would say why, in words of its era. What is
+/// wrong with the envelope was found before.
+pub(crate) fn is_strange(status: StatusCode, body: &Bytes) -> bool {
+    let error = Message::read(body.clone()).ok();
+    let code = error.as_ref().and_then(Message::error).map(translate::error_code);
+    match status {
+        StatusCode::NOT_FOUND => code != Some(METHOD_NOT_FOUND),
+        StatusCode::BAD_REQUEST => {
+            !matches!(code, Some(HEADER_MISMATCH | MISSING_CAPABILITY | INVALID_PARAMS | PARSE_ERROR))
+        }
+        _ => status == StatusCode::METHOD_NOT_ALLOWED,
+    }
+}
+
 /// Whether one of these revisions is one of ours, of one era or the other.
 fn speaks(versions: &Value, is_stateless: bool) -> bool {
     let versions = versions.as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -186,41 +259,4 @@ fn speaks(versions: &Value, is_stateless: bool) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn answers_tell_the_era() {
-        let judged = |text: &'static str| {
-            let message = Message::read(bytes::Bytes::from_static(text.as_bytes())).unwrap();
-            judge(&message).map_err(|_| ())
-        };
-        for (text, expected) in [
-            (r#"{"jsonrpc":"2.0","id":0,"result":{"supportedVersions":["2026-07-28"]}}"#, Ok(Verdict::Modern)),
-            (r#"{"jsonrpc":"2.0","id":0,"result":{"supportedVersions":["2025-11-25"]}}"#, Ok(Verdict::Legacy)),
-            (r#"{"jsonrpc":"2.0","id":0,"result":{}}"#, Ok(Verdict::Legacy)),
-            (r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":""}}"#, Ok(Verdict::Legacy)),
-            (r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32020,"message":""}}"#, Ok(Verdict::Modern)),
-            (
-                r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32022,"message":"","data":{"supported":["2025-06-18"]}}}"#,
-                Ok(Verdict::Legacy),
-            ),
-            (
-                r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32022,"message":"","data":{"supported":["2031-01-01"]}}}"#,
-                Err(()),
-            ),
-        ] {
-            assert_eq!(judged(text), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn a_verdict_is_kept_until_it_looks_wrong() {
-        let eras = Eras::default();
-        *eras.known.lock() = Some((Verdict::Modern, Instant::now()));
-        eras.suspect();
-        assert_eq!(eras.known(), Some(Verdict::Modern), "it was found out just now");
-        eras.forget();
-        assert_eq!(eras.known(), None);
-    }
-}
+mod tests;

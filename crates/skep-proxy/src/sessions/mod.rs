@@ -17,6 +17,7 @@ use skep_mcp::Revision;
 use self::memory::Memory;
 pub use self::redis::{Redis, RedisError, RedisSettings};
 use crate::answer::{self, Answer};
+use crate::eras::seal::KEY_BYTES;
 use crate::limits::Limits;
 
 /// What is known about a session.
@@ -175,6 +176,16 @@ impl Sessions {
                     runtime.spawn(async move { redis.delete(&id).await });
                 }
             }
+        }
+    }
+
+    /// What only those know who keep their sessions here.
+    pub(crate) async fn secret(&self) -> Result<[u8; KEY_BYTES], Unavailable> {
+        let mut fresh = [0; KEY_BYTES];
+        aws_lc_rs::rand::fill(&mut fresh).map_err(|_| Unavailable)?;
+        match &self.store {
+            Store::Memory(_) => Ok(fresh),
+            Store::Redis(redis) => redis.secret(fresh).await,
         }
     }
 

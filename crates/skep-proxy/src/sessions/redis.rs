@@ -9,9 +9,12 @@ use redis::{Cmd, FromRedisValue, IntoConnectionInfo as _, RedisConnectionInfo};
 
 use super::record::{Record, key};
 use super::{Metadata, Session, Unavailable};
+use crate::eras::seal::KEY_BYTES;
 
 /// What keys begin with when nobody says otherwise.
 const KEY_PREFIX: &str = "thv:proxy:session:";
+/// Where the secret is. Sessions have other names: those of UUIDs.
+const SECRET: &str = "request-state-key";
 /// How long one operation may take, with everything that it needs.
 const OPERATION: Duration = Duration::from_secs(5);
 /// How long a connection may take to be made.
@@ -161,6 +164,22 @@ impl Redis {
     /// Ends a session, and tells whether it was there.
     pub(super) async fn delete(&self, id: &str) -> Result<bool, Unavailable> {
         self.ask(&self.command("DEL", id)).await
+    }
+
+    /// The secret of all that use the same prefix, which is `fresh` unless there is one.
+    pub(super) async fn secret(&self, fresh: [u8; KEY_BYTES]) -> Result<[u8; KEY_BYTES], Unavailable> {
+        let name = format!("{}{SECRET}", self.prefix);
+        let mut command = redis::cmd("SET");
+        command.arg(&name).arg(hex::encode(fresh)).arg("NX");
+        self.ask::<Option<String>>(&command).await?;
+        let mut command = redis::cmd("GET");
+        let text: Option<String> = self.ask(command.arg(&name)).await?;
+        let mut secret = [0; KEY_BYTES];
+        let is_read = text.is_some_and(|text| hex::decode_to_slice(text, &mut secret).is_ok());
+        is_read.then_some(secret).ok_or_else(|| {
+            tracing::error!(key = name, "what Redis has there is no key; delete it");
+            Unavailable
+        })
     }
 
     fn command(&self, name: &str, id: &str) -> Cmd {

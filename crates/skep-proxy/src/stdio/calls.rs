@@ -1,5 +1,7 @@
 //! Requests that wait for the server, each under an id of ours.
 
+mod ticket;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,10 +14,12 @@ use skep_mcp::json::{self, Span};
 use skep_mcp::{Id, Message, MetaKey, Param, Revision, method, translate};
 use tokio::sync::mpsc;
 
+pub(super) use self::ticket::Ticket;
 use super::audience::Audience;
 use super::caller::Caller;
 use super::events::{End, EventStream};
 use super::mirrors::Mirrors;
+use crate::eras::alone::Alone;
 
 /// All requests that are under way.
 #[derive(Debug)]
@@ -48,40 +52,14 @@ struct Call {
     lists_tools: bool,
     /// The revision of whoever reads the answer, if that is older than the server's.
     older: Option<Revision>,
+    /// What the answer is looked at with, when the server is of the same era and requests stand alone.
+    alone: Option<Alone>,
     deadline: Option<Instant>,
 }
 
 /// The server does not read fast enough.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Full;
-
-/// A request that is called off when nobody waits for it any more.
-#[derive(Debug)]
-pub(super) struct Ticket {
-    calls: Arc<Calls>,
-    number: u64,
-    is_kept: bool,
-}
-
-impl Ticket {
-    #[cfg(test)]
-    fn number(&self) -> u64 {
-        self.number
-    }
-
-    /// Lets the request run until its end, whoever waits for it.
-    pub(super) fn keep(mut self) {
-        self.is_kept = true;
-    }
-}
-
-impl Drop for Ticket {
-    fn drop(&mut self) {
-        if !self.is_kept {
-            self.calls.cancel(self.number);
-        }
-    }
-}
 
 /// Ids stay below 2^50, so that they are exact in every language and have room to grow.
 const UNUSED_BITS: u32 = 14;
@@ -105,26 +83,47 @@ impl Calls {
         stream: &Arc<EventStream>,
         ends_stream: bool,
     ) -> Result<Ticket, Full> {
+        let older = caller.revision.filter(|revision| *revision < *self.revision.lock());
+        self.send_call(message, |call| Call { owner: caller.session.cloned(), older, ends_stream, ..call }, stream)
+    }
+
+    /// The same for a request that stands alone, as a client of such a server sent it.
+    pub(super) fn begin_alone(
+        self: &Arc<Self>,
+        message: &Message,
+        stream: &Arc<EventStream>,
+        alone: Alone,
+    ) -> Result<Ticket, Full> {
+        self.send_call(message, |call| Call { alone: Some(alone), ..call }, stream)
+    }
+
+    fn send_call(
+        self: &Arc<Self>,
+        message: &Message,
+        finish: impl FnOnce(Call) -> Call,
+        stream: &Arc<EventStream>,
+    ) -> Result<Ticket, Full> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let is_listening = message.method() == method::LISTEN;
-        let call = Call {
-            owner: caller.session.cloned(),
+        let call = finish(Call {
+            owner: None,
             id: message.owned_id().unwrap_or_else(|| Id::from(number)),
             token: message.meta(MetaKey::ProgressToken).map(Into::into),
             stream: Arc::clone(stream),
-            ends_stream,
+            ends_stream: true,
             is_listening,
             lists_tools: message.method() == method::TOOLS_LIST,
-            older: caller.revision.filter(|revision| *revision < *self.revision.lock()),
+            older: None,
+            alone: None,
             deadline: (!is_listening).then(|| Instant::now() + self.patience),
-        };
+        });
         // It waits before it is sent, because the answer may be faster than we are.
         self.waiting.lock().insert(number, call);
         if self.send(self.passed(message, number)).is_err() {
             self.waiting.lock().remove(&number);
             return Err(Full);
         }
-        Ok(Ticket { calls: Arc::clone(self), number, is_kept: false })
+        Ok(Ticket::new(self, number))
     }
 
     /// A request as the server gets it. What it does for clients that share it, it does within a call: whoever has its
@@ -187,18 +186,25 @@ impl Calls {
     pub(super) fn answered(&self, message: &Message) -> bool {
         let call = message.id().and_then(|id| id.parse::<u64>().ok()).and_then(|id| self.waiting.lock().remove(&id));
         let (Some(call), Some(id)) = (call, message.id_span()) else { return false };
-        if call.lists_tools {
-            self.mirrors.learn(message);
+        if let Some(list) = message.result().filter(|_| call.lists_tools) {
+            self.mirrors.learn(list);
         }
         let mut answer = message.with([(id, call.id.as_json().as_bytes())]);
         if let Some(revision) = call.older {
             answer = older(answer, revision);
         }
+        let mut code = error_code(message);
+        if let Some(alone) = &call.alone
+            && let Some(changed) = Message::read(answer.clone()).ok().and_then(|answer| alone.message(&answer))
+        {
+            code = Message::read(changed.clone()).ok().as_ref().and_then(error_code);
+            answer = changed;
+        }
         if call.is_listening {
             answer = name_listener(&answer, &["result", "_meta"], &call.id);
         }
         if call.ends_stream {
-            call.stream.end(Some(answer), error_code(message).map_or(End::Answered, End::Refused));
+            call.stream.end(Some(answer), code.map_or(End::Answered, End::Refused));
         } else {
             call.stream.push(answer);
         }
@@ -303,108 +309,4 @@ fn name_listener(answer: &Bytes, meta: &[&str], id: &Id) -> Bytes {
 }
 
 #[cfg(test)]
-mod tests {
-    use skep_mcp::fault::INTERNAL_ERROR;
-
-    use super::*;
-
-    fn calls(room: usize) -> (Arc<Calls>, mpsc::Receiver<Bytes>) {
-        let (sender, receiver) = mpsc::channel(room);
-        (Calls::new(sender, Duration::ZERO, Audience::Everybody), receiver)
-    }
-
-    fn message(text: &str) -> Message {
-        Message::read(Bytes::copy_from_slice(text.as_bytes())).unwrap()
-    }
-
-    #[tokio::test]
-    async fn ids_and_tokens_are_ours_on_the_way_in_and_the_clients_on_the_way_out() {
-        let (calls, mut sent) = calls(10);
-        let stream = EventStream::new(0, false);
-        let request = r#"{"jsonrpc":"2.0","id":"1","method":"tools/call","params":{"_meta":{"progressToken":"t"}}}"#;
-        let ticket = calls.begin(&message(request), Caller::default(), &stream, true).unwrap();
-        let number = ticket.number().to_string();
-        let expected = request.replace(r#""id":"1""#, &format!(r#""id":{number}"#)).replace(r#""t""#, &number);
-        assert_eq!(sent.recv().await.unwrap(), expected);
-
-        let progress = message(&format!(
-            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{number}}}}}"#
-        ));
-        let place = progress.param_span(skep_mcp::Param::ProgressToken).unwrap();
-        assert!(calls.reported(&progress, place, &number));
-        assert!(calls.answered(&message(&format!(r#"{{"jsonrpc":"2.0","id":{number},"result":{{"x":1.0}}}}"#))));
-        assert!(!calls.reported(&progress, place, &number), "it is over");
-        assert_eq!(stream.outcome().await.1, r#"{"jsonrpc":"2.0","id":"1","result":{"x":1.0}}"#);
-        drop(ticket);
-        assert!(sent.try_recv().is_err(), "what is answered is not called off");
-    }
-
-    #[tokio::test]
-    async fn two_proxies_at_one_server_do_not_take_each_others_answers() {
-        let ((one, _sent), (other, _sent_too)) = (calls(1), calls(1));
-        let request = message(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
-        let streams = [EventStream::new(0, false), EventStream::new(0, false)];
-        let ticket = one.begin(&request, Caller::default(), &streams[0], true).unwrap();
-        let _waiting = other.begin(&request, Caller::default(), &streams[1], true).unwrap();
-        let answer = message(&format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, ticket.number()));
-        assert!(!other.answered(&answer));
-        assert!(one.answered(&answer));
-    }
-
-    #[tokio::test]
-    async fn what_nobody_waits_for_is_called_off_and_its_answer_dropped() {
-        let (calls, mut sent) = calls(10);
-        let stream = EventStream::new(0, false);
-        let ticket = calls
-            .begin(&message(r#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#), Caller::default(), &stream, true)
-            .unwrap();
-        let number = ticket.number();
-        sent.recv().await.unwrap();
-        drop(ticket);
-        let told = String::from_utf8(sent.recv().await.unwrap().to_vec()).unwrap();
-        assert!(told.contains("notifications/cancelled") && told.contains(&format!("\"requestId\":{number}")));
-        let late = format!(r#"{{"jsonrpc":"2.0","id":{number},"result":{{}}}}"#);
-        assert!(!calls.answered(&message(&late)));
-        assert!(!calls.answered(&message(r#"{"jsonrpc":"2.0","id":"x","result":{}}"#)));
-        assert_eq!(calls.len(), 0);
-    }
-
-    #[tokio::test]
-    async fn late_and_lost_requests_are_answered_with_their_own_ids() {
-        let (calls, _sent) = calls(10);
-        let stream = EventStream::new(0, false);
-        let ticket = calls
-            .begin(&message(r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#), Caller::default(), &stream, true)
-            .unwrap();
-        calls.expire(Instant::now());
-        let (end, answer) = stream.outcome().await;
-        assert_eq!(end, End::TimedOut);
-        assert!(answer.starts_with(br#"{"jsonrpc":"2.0","id":7,"error":{"code":-32000"#));
-        drop(ticket);
-        let stream = EventStream::new(0, false);
-        let _ticket = calls
-            .begin(&message(r#"{"jsonrpc":"2.0","id":8,"method":"ping"}"#), Caller::default(), &stream, true)
-            .unwrap();
-        calls.fail_all(&Fault::new(INTERNAL_ERROR, "gone"), End::Lost);
-        assert_eq!(stream.outcome().await.0, End::Lost);
-    }
-
-    #[test]
-    fn a_server_that_does_not_read_is_full_and_lines_stay_lines() {
-        let (calls, mut sent) = calls(1);
-        calls.send(Bytes::from_static(b"{\n\r\"a\":1}")).unwrap();
-        assert!(calls.send(Bytes::from_static(b"{}")).is_err());
-        assert_eq!(sent.try_recv().unwrap(), "{  \"a\":1}");
-        let stream = EventStream::new(0, false);
-        let first = calls
-            .begin(&message(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), Caller::default(), &stream, true)
-            .unwrap();
-        assert!(
-            calls
-                .begin(&message(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), Caller::default(), &stream, true)
-                .is_err()
-        );
-        assert_eq!(calls.len(), 1);
-        first.keep();
-    }
-}
+mod tests;

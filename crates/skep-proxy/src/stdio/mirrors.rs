@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use parking_lot::Mutex;
 use skep_mcp::catalog::{Catalog, CatalogKind};
 use skep_mcp::fault::Fault;
@@ -21,11 +21,9 @@ const TOOLS: usize = 4096;
 pub(crate) struct Mirrors(Mutex<HashMap<Box<str>, Vec<Mirror>>>);
 
 impl Mirrors {
-    /// Learns from the answer to a request for the list of tools.
-    pub(crate) fn learn(&self, answer: &Message) {
-        let Some(catalog) = answer.result().and_then(|result| Catalog::read(CatalogKind::Tools, result).ok()) else {
-            return;
-        };
+    /// Learns from a list of tools.
+    pub(crate) fn learn(&self, list: &str) {
+        let Ok(catalog) = Catalog::read(CatalogKind::Tools, list) else { return };
         let mut known = self.0.lock();
         for item in catalog.items() {
             let mirrors = Mirror::of_tool(item.json);
@@ -45,7 +43,15 @@ impl Mirrors {
     /// Learns from the answer among these messages, and passes all on.
     pub(crate) fn learning(self: &Arc<Self>, messages: BoxStream<'static, Message>) -> BoxStream<'static, Message> {
         let mirrors = Arc::clone(self);
-        messages.inspect(move |message| mirrors.learn(message)).boxed()
+        messages.inspect(move |message| message.result().into_iter().for_each(|list| mirrors.learn(list))).boxed()
+    }
+
+    /// Removes what only calls of tools that want it have to repeat.
+    pub(crate) fn strip(headers: &mut HeaderMap) {
+        let repeated: Vec<HeaderName> = headers.keys().filter(|name| Mirror::is_by(name)).cloned().collect();
+        for name in repeated {
+            headers.remove(name);
+        }
     }
 
     /// Checks that a call says in its headers what it says in its arguments.

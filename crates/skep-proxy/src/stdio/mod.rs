@@ -5,6 +5,7 @@
 //! Where there are [`Processes`] for it, a session has one for itself.
 
 mod audience;
+mod batches;
 mod bridge;
 mod caller;
 mod calls;
@@ -21,7 +22,9 @@ mod other_era;
 mod process_line;
 mod processes;
 mod requests;
+mod sessions;
 mod sse;
+mod standing_alone;
 mod streamable;
 mod subscriptions;
 

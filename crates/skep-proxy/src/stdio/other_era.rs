@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use skep_mcp::fault::{INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, UNSUPPORTED_REVISION};
-use skep_mcp::{Kind, Message, Param, Revision, translate};
+use skep_mcp::{Message, Param, Revision, translate};
 
 use super::bridge::Bridge;
 use super::clients::Client;
@@ -16,6 +16,7 @@ use crate::eras::line::{self, Line};
 use crate::eras::modern_client::ModernClient;
 use crate::eras::parking::Parking;
 use crate::eras::pool::Principal;
+use crate::eras::seal::States;
 use crate::eras::verdict::{self, Verdict};
 use crate::intake::Accepts;
 use crate::sessions::Unavailable;
@@ -43,10 +44,8 @@ impl Bridge {
         self: &Arc<Self>,
         accepts: Accepts,
         request: &Message,
+        states: &States,
     ) -> Result<Option<Answer>, Answer> {
-        if request.kind() != Kind::Request {
-            return Ok(None);
-        }
         let verdict = self.eras().verdict(&ProcessLine::new(self)).await;
         if verdict.map_err(|unknown| unknown.answer(request.owned_id().as_ref()))? == Verdict::Modern {
             return Ok(None);
@@ -56,6 +55,7 @@ impl Bridge {
             principal: Principal::unknown(),
             // A question of a process that clients share belongs to none of them.
             parking: Arc::new(Parking::new(false)),
+            states: states.clone(),
             mirrors: Arc::clone(self.calls().mirrors()),
         };
         Ok(Some(client.serve(accepts, request.clone()).await))

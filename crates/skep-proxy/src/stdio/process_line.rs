@@ -21,7 +21,7 @@ use crate::eras::line::{Hosts, Line, Lost, NoSession, Replies, Seat, Sharing};
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The way to the process for one client.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct ProcessLine {
     bridge: Arc<Bridge>,
     /// The session under which the client is told what belongs to no request, once it listens.
@@ -68,6 +68,10 @@ impl Line for ProcessLine {
 
     fn patience(&self) -> Duration {
         PATIENCE
+    }
+
+    fn doubt(&self) {
+        self.bridge.eras().suspect();
     }
 
     fn takes_handshake(&self) -> BoxFuture<'_, bool> {

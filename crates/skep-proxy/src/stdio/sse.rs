@@ -156,7 +156,7 @@ impl Sse {
             Kind::Notification => bridge.notified(Some(&client), &message),
             Kind::Response => bridge.replied(&message),
         }
-        Ok(answer::text(StatusCode::ACCEPTED, "Accepted"))
+        Ok(answer::accepted())
     }
 }
 

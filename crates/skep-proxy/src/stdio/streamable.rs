@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures::future::join_all;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use skep_mcp::era::Era;
-use skep_mcp::fault::{Fault, INTERNAL_ERROR, INVALID_REQUEST};
-use skep_mcp::{Kind, Message, Payload, ReadError, Revision, header, method};
+use skep_mcp::fault::{Fault, INTERNAL_ERROR};
+use skep_mcp::{Kind, Message, Payload, Revision, header, method};
 
 use super::bridge::Bridge;
 use super::caller::Caller;
@@ -30,7 +29,7 @@ use crate::upload::Upload;
 pub(crate) struct Streamable(pub(crate) Arc<Bridge>);
 
 /// The session that a request names.
-enum Named {
+pub(super) enum Named {
     Nothing,
     Unknown,
     Alive(Arc<Client>),
@@ -62,36 +61,39 @@ impl Streamable {
         }
     }
 
-    fn require_ready(&self) -> Result<(), Answer> {
+    pub(super) fn require_ready(&self) -> Result<(), Answer> {
         self.0.readiness().reason().map_or(Ok(()), |reason| Err(answer::not_ready(&reason)))
     }
 
     /// The endpoint whose process has the session that a request names.
-    fn of_session(&self, headers: &HeaderMap) -> Result<Self, Answer> {
-        Ok(Self(self.0.of_session(intake::session(headers)?)))
+    pub(super) fn of_session(&self, headers: &HeaderMap) -> Result<Self, Answer> {
+        Ok(Self(self.0.of_session(named(headers)?)))
     }
 
     /// The session that a request names, if it is its caller's.
-    async fn named(&self, parts: &Parts) -> Result<Named, Answer> {
-        let Some(id) = intake::session(&parts.headers)? else { return Ok(Named::Nothing) };
+    pub(super) async fn named(&self, parts: &Parts) -> Result<Named, Answer> {
+        let Some(id) = named(&parts.headers)? else { return Ok(Named::Nothing) };
         Ok(self.0.session(id, identity::proven(&parts.extensions)).await?.map_or(Named::Unknown, Named::Alive))
     }
 
-    async fn take(&self, parts: &Parts, mut accepts: Accepts, message: &Message) -> Result<Answer, Answer> {
+    async fn take(&self, parts: &Parts, accepts: Accepts, message: &Message) -> Result<Answer, Answer> {
         let headers = &parts.headers;
         let own = self.of_session(headers)?;
         let named = own.named(parts).await?;
         let session = if let Named::Alive(client) = &named { Some(client.revision()) } else { None };
-        let era = intake::classify(message, headers, session)?;
-        if era == Era::Modern {
-            let checked = self.0.calls().mirrors().check(headers, message);
-            checked.map_err(|fault| answer::bad(&fault, message.owned_id().as_ref()))?;
-            accepts = accepts.for_answer(message)?;
+        if intake::classify(message, headers, session)? == Era::Modern {
+            return match message.kind() {
+                Kind::Request => self.stand_alone(parts, accepts, message).await,
+                // Without a session there is nothing that it could be about.
+                Kind::Notification | Kind::Response => Ok(answer::empty(StatusCode::ACCEPTED)),
+            };
         }
-        let is_handshake = era == Era::Legacy && message.method() == method::INITIALIZE;
+        let within = intake::within_session(message);
+        let message = within.as_ref().unwrap_or(message);
+        let is_handshake = message.method() == method::INITIALIZE;
         let client = match named {
-            // Whoever begins anew, or needs no session, is not asked for one.
-            _ if era == Era::Modern || is_handshake => None,
+            // Whoever begins anew is not asked for a session.
+            _ if is_handshake => None,
             Named::Unknown => return Err(answer::no_such_session(message.owned_id().as_ref())),
             Named::Alive(client) => Some(client),
             Named::Nothing => None,
@@ -105,25 +107,23 @@ impl Streamable {
             let begun = endpoint.0.begin().await?;
             return initialize(begun, identity::proven(&parts.extensions), accepts, message).await;
         }
-        let without = (era == Era::Legacy).then(|| intake::revision(headers));
-        endpoint.take_within(client, accepts, era, without, message).await
+        endpoint.take_within(client, accepts, intake::revision(headers), message).await
     }
 
     async fn take_within(
         &self,
         client: Option<Arc<Client>>,
         accepts: Accepts,
-        era: Era,
-        without: Option<Revision>,
+        without: Revision,
         message: &Message,
     ) -> Result<Answer, Answer> {
         match message.kind() {
             _ if let Some(client) = client.as_ref().and_then(|client| self.0.legacy_client(&client.id)) => {
                 Ok(client.take(self.0.line(), accepts, message.clone()).await)
             }
-            Kind::Request => self.request(Reply { accepts, era, client }, without, message).await,
+            Kind::Request => self.request(Reply { accepts, era: Era::Legacy, client }, without, message).await,
             Kind::Notification => {
-                self.notify(era, client.as_deref(), message);
+                self.0.notified(client.as_deref(), message);
                 Ok(answer::empty(StatusCode::ACCEPTED))
             }
             Kind::Response => {
@@ -145,74 +145,16 @@ impl Streamable {
         initialize(begun, identity::proven(&parts.extensions), accepts, message).await
     }
 
-    fn notify(&self, era: Era, client: Option<&Client>, message: &Message) {
-        if era == Era::Modern {
-            // Without a session there is nothing that a notification could be about.
-            return;
-        }
-        self.0.notified(client, message);
-    }
-
-    /// Answers a request. One without a session reads the revision `without`, if that matters.
-    async fn request(&self, reply: Reply, without: Option<Revision>, message: &Message) -> Result<Answer, Answer> {
-        if reply.era == Era::Modern
-            && let Some(answer) = self.0.serve_modern_client(reply.accepts, message).await?
-        {
-            return Ok(answer);
-        }
-        if reply.era == Era::Legacy {
-            self.0.require_handshake(message).await?;
-            if let Some(text) = self.0.answer_locally(reply.client.as_deref(), message).await {
-                return Ok(whole(reply.accepts, text));
-            }
+    /// Answers a request. One without a session reads the revision `without`.
+    async fn request(&self, reply: Reply, without: Revision, message: &Message) -> Result<Answer, Answer> {
+        self.0.require_handshake(message).await?;
+        if let Some(text) = self.0.answer_locally(reply.client.as_deref(), message).await {
+            return Ok(whole(reply.accepts, text));
         }
         let stream = reply.stream();
-        let caller = Caller::of(reply.client.as_deref(), without);
+        let caller = Caller::of(reply.client.as_deref(), Some(without));
         let ticket = self.0.calls().begin(message, caller, &stream, true).map_err(|Full| full(&reply, message))?;
         Ok(reply.give(&stream, ticket, Ticket::keep).await)
-    }
-
-    async fn take_batch(&self, parts: &Parts, messages: Vec<Result<Message, ReadError>>) -> Result<Answer, Answer> {
-        let headers = &parts.headers;
-        let own = self.of_session(headers)?;
-        let client = match own.named(parts).await? {
-            Named::Unknown => return Err(answer::no_such_session(None)),
-            Named::Alive(client) if client.revision().has_batches() => Some(client),
-            Named::Nothing if !headers.contains_key(header::PROTOCOL_VERSION) => None,
-            _ => {
-                let fault = Fault::new(INVALID_REQUEST, "batches belong to revision 2025-03-26");
-                return Err(answer::bad(&fault, None));
-            }
-        };
-        intake::check_batch(&messages)?;
-        own.require_ready()?;
-        if let Some(client) = client.as_ref().and_then(|client| own.0.legacy_client(&client.id)) {
-            return Ok(client.take_batch(&own.0.line(), messages).await);
-        }
-        let answers = join_all(messages.iter().map(|message| own.take_member(client.as_ref(), message))).await;
-        let answers: Vec<Bytes> = answers.into_iter().flatten().collect();
-        if answers.is_empty() {
-            return Ok(answer::empty(StatusCode::ACCEPTED));
-        }
-        Ok(answer::batch(&answers))
-    }
-
-    async fn take_member(&self, client: Option<&Arc<Client>>, message: &Result<Message, ReadError>) -> Option<Bytes> {
-        let message = match message {
-            Ok(message) => message,
-            Err(error) => return Some(error.answer().into()),
-        };
-        match message.kind() {
-            Kind::Notification => {
-                self.0.notified(client.map(Arc::as_ref), message);
-                None
-            }
-            Kind::Response => {
-                self.0.replied(message);
-                None
-            }
-            Kind::Request => Some(self.0.ask(client, message).await),
-        }
     }
 
     async fn get(&self, parts: &Parts) -> Result<Answer, Answer> {
@@ -275,8 +217,13 @@ async fn initialize(
     Ok(answer)
 }
 
+/// The name of the session that a request is about. What stands alone is about none, whatever it names.
+fn named(headers: &HeaderMap) -> Result<Option<&str>, Answer> {
+    Ok(intake::session(headers)?.filter(|_| !intake::is_modern(headers)))
+}
+
 /// The server does not read fast enough.
-fn full(reply: &Reply, message: &Message) -> Answer {
+pub(super) fn full(reply: &Reply, message: &Message) -> Answer {
     if reply.accepts.events {
         let fault = Fault::new(INTERNAL_ERROR, "Internal error");
         return whole(reply.accepts, fault.answer(message.owned_id().as_ref()).into());

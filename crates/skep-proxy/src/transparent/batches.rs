@@ -6,10 +6,9 @@ use futures::future::join_all;
 use http::StatusCode;
 use http::request::Parts;
 use skep_mcp::fault::Fault;
-use skep_mcp::{Kind, Message, Payload, ReadError, header, translate};
+use skep_mcp::{Kind, Message, Payload, ReadError, Revision, header, translate};
 
 use super::Transparent;
-use super::between::Between;
 use super::look::Known;
 use crate::answer::{self, Answer};
 use crate::eras::http::HttpLine;
@@ -20,15 +19,23 @@ use crate::listener::Peer;
 impl Transparent {
     /// Sends the messages of a batch one by one, unless the server has agreed to take them together.
     pub(super) async fn unbatch(&self, peer: Peer, parts: &Parts, known: &mut Known) -> Result<Option<Answer>, Answer> {
-        let Some(between) = known.between.filter(|_| matches!(known.payload, Some(Payload::Batch(_)))) else {
+        let is_taken_together = known.session.is_some() && known.between.is_none();
+        if !matches!(known.payload, Some(Payload::Batch(_))) || is_taken_together {
             return Ok(None);
-        };
+        }
         intake::require_json(&parts.headers)?;
-        let aimed = self.outgoing(peer, parts.clone(), known)?;
-        let session = aimed.headers.get(header::SESSION_ID).cloned();
-        let line = self.line(peer, parts)?.towards(aimed.uri).within(session, between.server);
+        let line = self.line(peer, parts)?;
+        let line = match known.between {
+            Some(between) => {
+                let aimed = self.outgoing(peer, parts.clone(), known)?;
+                let session = aimed.headers.get(header::SESSION_ID).cloned();
+                line.towards(aimed.uri).within(session, between.server)
+            }
+            None => line.legacy(),
+        };
+        let reads = known.between.map(|between| between.client);
         let Some(Payload::Batch(messages)) = known.payload.take() else { return Ok(None) };
-        let answers = join_all(messages.into_iter().map(|message| take(&line, between, message))).await;
+        let answers = join_all(messages.into_iter().map(|message| take(&line, reads, message))).await;
         let answers: Vec<Bytes> = answers.into_iter().flatten().collect();
         if answers.is_empty() {
             return Ok(Some(answer::empty(StatusCode::ACCEPTED)));
@@ -37,8 +44,8 @@ impl Transparent {
     }
 }
 
-/// The answer to one of them, if it wants one. What the server says before that has no place in a batch.
-async fn take(line: &HttpLine, between: Between, message: Result<Message, ReadError>) -> Option<Bytes> {
+/// The answer to one of them, if it wants one, in the revision that the client reads where that is another one. What the server says before that has no place in a batch.
+async fn take(line: &HttpLine, reads: Option<Revision>, message: Result<Message, ReadError>) -> Option<Bytes> {
     let message = match message {
         Ok(message) => message,
         Err(error) => return Some(error.answer().into()),
@@ -54,7 +61,7 @@ async fn take(line: &HttpLine, between: Between, message: Result<Message, ReadEr
     };
     while let Some(reply) = replies.next().await {
         if reply.kind() == Kind::Response {
-            let adapted = translate::answer_for(reply.as_str(), between.client);
+            let adapted = reads.and_then(|reads| translate::answer_for(reply.as_str(), reads));
             return Some(adapted.map_or_else(|| reply.text().clone(), Bytes::from));
         }
     }

@@ -11,7 +11,7 @@ use hyper::body::Incoming;
 use parking_lot::Mutex;
 use skep_mcp::era::Era;
 use skep_mcp::fault::{Fault, INTERNAL_ERROR};
-use skep_mcp::{Kind, Message, Param, Payload, Revision, header, translate};
+use skep_mcp::{Message, Param, Payload, Revision, header, translate};
 
 use super::Transparent;
 use super::look::Known;
@@ -22,9 +22,9 @@ use crate::body::Body;
 use crate::eras::http::{HttpLine, is_json, is_stream};
 use crate::eras::legacy_client::{self, LegacyClient};
 use crate::eras::line::{self, Line};
-use crate::eras::modern_client::ModernClient;
 use crate::eras::parking::Parking;
-use crate::eras::pool::{Opener, Pool, Principal, Seats};
+use crate::eras::pool::Pool;
+use crate::eras::seal::Seals;
 use crate::eras::verdict::{self, Eras, Verdict};
 use crate::intake::{self, Accepts};
 use crate::listener::Peer;
@@ -34,28 +34,32 @@ use crate::sessions::{self, Session, Unavailable};
 use crate::stdio::clients::Clients;
 use crate::stdio::mirrors::Mirrors;
 
+/// Bytes of an answer to a handshake that are looked at.
+pub(super) const HANDSHAKE_BYTES: usize = 1 << 20;
 /// How long ends of sessions may take when the proxy stops.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 /// What is needed where eras differ.
 #[derive(Debug)]
 pub(super) struct Bridging {
-    eras: Arc<Eras>,
-    pool: Arc<Pool>,
-    parking: Arc<Parking>,
-    mirrors: Arc<Mirrors>,
+    pub(super) eras: Arc<Eras>,
+    pub(super) pool: Arc<Pool>,
+    pub(super) parking: Arc<Parking>,
+    pub(super) mirrors: Arc<Mirrors>,
+    pub(super) seals: Seals,
     streams: Clients,
     clients: Mutex<HashMap<Arc<str>, Arc<LegacyClient>>>,
 }
 
 impl Bridging {
-    /// `parks` says whether calls may wait here for their clients.
-    pub(super) fn new(parks: bool) -> Self {
+    /// For the server at an address. `parks` says whether calls may wait here for their clients.
+    pub(super) fn new(server: &str, parks: bool) -> Self {
         Self {
             eras: Arc::default(),
             pool: Arc::default(),
             parking: Arc::new(Parking::new(parks)),
             mirrors: Arc::default(),
+            seals: Seals::new(server),
             streams: Clients::default(),
             clients: Mutex::default(),
         }
@@ -75,17 +79,6 @@ impl Bridging {
         }
         self.streams.close(session);
     }
-
-    /// What a server looks like that answers so to a request that stands alone.
-    pub(super) fn judge(&self, status: Option<StatusCode>) {
-        match status {
-            None => self.eras.forget(),
-            Some(StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED) => {
-                self.eras.suspect();
-            }
-            Some(_) => {}
-        }
-    }
 }
 
 impl Transparent {
@@ -104,7 +97,7 @@ impl Transparent {
         match &known.payload {
             Some(Payload::Single(message)) if is_modern => {
                 let message = message.clone();
-                self.serve_modern_client(peer, parts, message).await
+                self.serve_modern_client(peer, parts, message, known).await
             }
             Some(Payload::Single(message)) if known.handshake.is_some() && self.bridging.eras.refuses_handshakes() => {
                 self.open_session(peer, parts, message).await.map(Some)
@@ -119,42 +112,9 @@ impl Transparent {
         let uri = self.target.at(path).ok_or_else(bad)?;
         let headers =
             super::headers::outgoing(parts.headers.clone(), &parts.uri, &self.target, peer, Some(Era::Modern));
-        let mirrors = Arc::clone(&self.bridging.mirrors);
-        let line = HttpLine::modern(self.upstream.clone(), uri, headers, self.limits.line_bytes, mirrors);
+        let (mirrors, eras) = (Arc::clone(&self.bridging.mirrors), Arc::clone(&self.bridging.eras));
+        let line = HttpLine::modern(self.upstream.clone(), uri, headers, self.limits.line_bytes, mirrors, eras);
         Ok(line.of(identity::proven(&parts.extensions).cloned(), parts.extensions.get().cloned()))
-    }
-
-    async fn serve_modern_client(&self, peer: Peer, parts: &Parts, message: Message) -> Result<Option<Answer>, Answer> {
-        let eras = &self.bridging.eras;
-        if message.kind() != Kind::Request {
-            // Without a session there is nothing that a notification could be about.
-            let is_for_nobody = self.target.dialect == Dialect::Sse || eras.known() == Some(Verdict::Legacy);
-            return Ok(is_for_nobody.then(|| answer::empty(StatusCode::ACCEPTED)));
-        }
-        let line = self.line(peer, parts)?;
-        let opener: Arc<dyn Opener> = match self.target.dialect {
-            // Its transport belongs to one era only.
-            Dialect::Sse => Arc::new(self.dial(peer, parts)?),
-            Dialect::Streamable => {
-                let verdict = eras.verdict(&line).await;
-                if verdict.map_err(|unknown| unknown.answer(message.owned_id().as_ref()))? == Verdict::Modern {
-                    return Ok(None);
-                }
-                Arc::new(line.clone())
-            }
-        };
-        intake::require_json(&parts.headers)?;
-        let accepts = Accepts::read(&parts.headers)?.for_answer(&message)?;
-        let checked = self.bridging.mirrors.check(&parts.headers, &message);
-        checked.map_err(|fault| answer::bad(&fault, message.owned_id().as_ref()))?;
-        let client = ModernClient {
-            principal: Principal::of(&line),
-            hosts: Arc::new(Seats { pool: Arc::clone(&self.bridging.pool), eras: Arc::clone(eras), line, opener }),
-            parking: Arc::clone(&self.bridging.parking),
-            mirrors: Arc::clone(&self.bridging.mirrors),
-        };
-        self.served.cancel();
-        Ok(Some(client.serve(accepts, message).await))
     }
 
     async fn serve_legacy_client(

@@ -1,15 +1,11 @@
-//! Streams of servers that speak HTTP+SSE: the address for messages, as clients can reach it.
+//! The address for messages that a server announces, as clients can reach it.
 
 use bytes::Bytes;
 use http::Uri;
 use skep_mcp::sse::Event;
 
-use crate::body::Body;
 use crate::forwarded::Reached;
-use crate::passing::{self, Change};
-
-/// What is held of one event. The one that matters is short, and longer ones pass through in parts.
-const LARGEST: usize = 64 << 10;
+use crate::passing;
 
 /// How the address that a server announces is changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +44,7 @@ impl Rewrite {
     }
 
     /// An event with its address changed, if it is the one that announces it.
-    fn announced(&self, event: Bytes) -> Bytes {
+    pub(super) fn announced(&self, event: Bytes) -> Bytes {
         let read = Event::read(&event);
         if read.name != Some(b"endpoint") {
             return event;
@@ -58,17 +54,6 @@ impl Rewrite {
             Some(address) => passing::with_data(&event, address.as_bytes()),
             None => event,
         }
-    }
-
-    /// A stream with the address changed and everything else as it comes.
-    pub(super) fn stream(self, body: Body) -> Body {
-        passing::changed(body, LARGEST, self)
-    }
-}
-
-impl Change for Rewrite {
-    async fn event(&mut self, event: Bytes) -> Bytes {
-        self.announced(event)
     }
 }
 

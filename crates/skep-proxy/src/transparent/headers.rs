@@ -12,6 +12,7 @@ use super::target::Target;
 use crate::forwarded;
 use crate::intake::{self, JSON};
 use crate::listener::Peer;
+use crate::stdio::mirrors::Mirrors;
 
 /// What is said between two neighbours only.
 const BETWEEN_NEIGHBOURS: [HeaderName; 8] = [
@@ -75,6 +76,7 @@ pub(super) fn outgoing(mut headers: HeaderMap, uri: &Uri, target: &Target, peer:
         Some(Era::Legacy) => {
             headers.remove(header::METHOD);
             headers.remove(header::NAME);
+            Mirrors::strip(&mut headers);
         }
         None => {}
     }
@@ -151,6 +153,7 @@ mod tests {
             ("x-forwarded-port", "99"),
             ("authorization", "Bearer t"),
             ("mcp-name", "allowed"),
+            ("mcp-param-yard", "north"),
         ];
         let local = Target::local(Dialect::Streamable, "http://mcp-a:8080").unwrap();
         let sent_local = sent(&local, &headers);
@@ -158,7 +161,7 @@ mod tests {
         assert_eq!(text("host"), Some("mcp-a:8080"));
         assert_eq!((text("x-forwarded-for"), text("x-forwarded-host")), (Some("10.0.0.7"), Some("proxy.example")));
         assert_eq!((text("x-forwarded-port"), text("authorization")), (Some("99"), Some("Bearer t")));
-        for gone in ["connection", "x-hop", "te", "transfer-encoding", "forwarded", "mcp-name"] {
+        for gone in ["connection", "x-hop", "te", "transfer-encoding", "forwarded", "mcp-name", "mcp-param-yard"] {
             assert_eq!(text(gone), None, "{gone}");
         }
         let remote = Target::remote(Dialect::Streamable, "https://r.example/mcp").unwrap();

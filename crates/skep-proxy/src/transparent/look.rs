@@ -13,6 +13,7 @@ use super::Transparent;
 use super::between::Between;
 use super::target::Dialect;
 use crate::answer::{self, Answer};
+use crate::eras::alone::Alone;
 use crate::intake;
 use crate::middleware::identity;
 use crate::sessions::Session;
@@ -31,6 +32,8 @@ pub(super) struct Known {
     pub(super) payload: Option<Payload>,
     /// What is between the client and the server, when they speak different revisions of one era.
     pub(super) between: Option<Between>,
+    /// What the answer is looked at with, when the server is of the same era and requests stand alone.
+    pub(super) alone: Option<Alone>,
 }
 
 impl Known {
@@ -46,23 +49,31 @@ impl Transparent {
         let named = intake::session(&parts.headers)?;
         let caller = identity::proven(&parts.extensions);
         let session = match named {
-            Some(id) => self.sessions.find(id, caller).await?,
-            None => None,
+            // What stands alone has nothing to do with a session, whatever it names.
+            Some(id) if !intake::is_modern(&parts.headers) => self.sessions.find(id, caller).await?,
+            _ => None,
         };
         let (caller, body) = (caller.cloned(), sent.text.clone());
-        let mut known = Known { era: None, handshake: None, session, caller, body, payload: None, between: None };
+        let mut known =
+            Known { era: None, handshake: None, session, caller, body, payload: None, between: None, alone: None };
         let mut id = None;
         // A server may read a message in a body whatever that calls itself.
         if parts.method == Method::POST {
             intake::require_uncoded(&parts.headers)?;
             let revision = known.session.as_ref().map(|session| session.revision());
-            let payload = sent.payload().map_err(|error| answer::unreadable(&error))?;
-            match &payload {
+            let mut payload = sent.payload().map_err(|error| answer::unreadable(&error))?;
+            match &mut payload {
                 Payload::Single(message) => {
                     known.era = Some(self.classify(message, &parts.headers, revision)?);
                     known.handshake = (message.method() == method::INITIALIZE)
                         .then(|| Revision::negotiate(&message.param_text(Param::ProtocolVersion).unwrap_or_default()));
                     id = message.owned_id();
+                    if known.era == Some(Era::Legacy)
+                        && let Some(within) = intake::within_session(message)
+                    {
+                        known.body = within.text().clone();
+                        *message = within;
+                    }
                 }
                 Payload::Batch(messages) => {
                     let is_in_its_revision =

@@ -3,17 +3,22 @@
 //! What the proxy adds: it refuses what is no message, knows the sessions, makes the handshake again when the server was
 //! replaced, and names addresses as clients can reach them.
 
+mod announced;
 mod batches;
 mod between;
 mod bridged;
 mod dialled;
 mod endpoint;
+mod hand_back;
 mod headers;
+mod keeping;
 mod look;
+mod modern;
 mod monitor;
 mod older_transport;
 mod opening;
 mod recovery;
+mod same_era;
 mod small;
 mod target;
 #[cfg(test)]
@@ -23,23 +28,24 @@ pub(crate) mod upstream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
+use http::header::ACCEPT_ENCODING;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
-use skep_mcp::era::Era;
-use skep_mcp::{Revision, header};
+use skep_mcp::header;
 use tokio_util::sync::CancellationToken;
 
+use self::announced::Announced;
 use self::between::Told;
 use self::bridged::Bridging;
 use self::endpoint::Rewrite;
+use self::hand_back::hand_back;
 pub(crate) use self::headers::strip as strip_headers;
 use self::look::Known;
 pub use self::monitor::Probing;
 use self::recovery::Turns;
 pub use self::target::{Dialect, Target, TargetError};
-use self::upstream::{Failed, Outgoing, Upstream, peer_origin};
+use self::upstream::{Failed, Outgoing, Upstream};
 use crate::answer::{self, Answer};
 use crate::body::Body;
 use crate::eras::dialled::Dialled;
@@ -49,16 +55,9 @@ use crate::limits::Limits;
 use crate::listener::Peer;
 use crate::middleware::identity;
 use crate::readiness::{Readiness, State};
-use crate::sessions::{Kind, Session, SessionStore, Sessions, Unavailable};
+use crate::sessions::{SessionStore, Sessions};
 use crate::tls::TlsError;
 use crate::upload::Upload;
-
-/// The server that a session is at.
-const BACKEND_URL: &str = "backend_url";
-/// The body of its handshake.
-const INIT_BODY: &str = "init_body";
-/// What the server knows it by, when that is not what the client knows it by.
-const BACKEND_SESSION: &str = "backend_sid";
 
 /// How long to wait between two attempts to reach a server that starts.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
@@ -73,7 +72,7 @@ const SWEEP: Duration = Duration::from_mins(1);
 pub struct Transparent {
     target: Target,
     upstream: Upstream,
-    sessions: Sessions,
+    sessions: Arc<Sessions>,
     turns: Turns,
     forwarded: Forwarded,
     /// Whether the server has no sessions, so that there is nothing but POST.
@@ -101,7 +100,7 @@ impl Transparent {
         Ok(Self {
             dialled: Dialled::new(&upstream, &limits),
             upstream,
-            sessions: Sessions::new(SessionStore::Memory, &limits),
+            sessions: Arc::new(Sessions::new(SessionStore::Memory, &limits)),
             turns: Turns::default(),
             forwarded,
             is_stateless: false,
@@ -110,9 +109,9 @@ impl Transparent {
             served: CancellationToken::new(),
             expected,
             readiness: Readiness::default(),
+            bridging: Bridging::new(&target.origin(), true),
             target,
             limits,
-            bridging: Bridging::new(true),
             told: Told::default(),
         })
     }
@@ -128,8 +127,8 @@ impl Transparent {
     /// can wait in this one for its client to come back.
     #[must_use]
     pub fn with_store(mut self, store: SessionStore) -> Self {
-        self.bridging = Bridging::new(matches!(store, SessionStore::Memory));
-        self.sessions = Sessions::new(store, &self.limits);
+        self.bridging = Bridging::new(&self.target.origin(), matches!(store, SessionStore::Memory));
+        self.sessions = Arc::new(Sessions::new(store, &self.limits));
         self
     }
 
@@ -244,14 +243,14 @@ impl Transparent {
         if let Some(answer) = self.unbatch(peer, &parts, &mut known).await? {
             return Ok(answer);
         }
-        let handshake = known.handshake.map(|_| parts.clone());
+        let asked = (known.handshake.is_some() || known.alone.is_some()).then(|| parts.clone());
         let opening = self.opens_older(&parts).then(|| parts.clone());
-        let rewrite = self.rewrite(&parts.headers);
+        let announced = self.announced(&parts.headers, &known);
         let mut outgoing = self.outgoing(peer, parts, &known)?;
         if let Some(between) = known.between {
             between.ask(&mut outgoing, known.payload.as_ref());
         }
-        if rewrite.is_some() || handshake.is_some() {
+        if announced.is_some() || asked.is_some() {
             // What is to be changed has to be readable.
             outgoing.headers.remove(ACCEPT_ENCODING);
         }
@@ -259,12 +258,15 @@ impl Transparent {
         if let Some(parts) = opening.filter(|_| Self::has_no_stream(response.status())) {
             return self.open_older(peer, &parts).await;
         }
-        let response = match &handshake {
-            Some(parts) => self.settle(peer, parts, &mut known, response).await?,
-            None => response.map(Body::Incoming),
+        let response = match (&asked, &known.alone) {
+            (Some(parts), Some(alone)) => self.doubt(peer, parts, &alone.request, response).await?,
+            (Some(parts), None) => self.settle(peer, parts, &mut known, response).await?,
+            (None, _) => response.map(Body::Incoming),
         };
         let (mut head, mut body) = response.into_parts();
-        if head.status == StatusCode::OK {
+        let begins =
+            known.handshake.is_some() || known.alone.is_some() || head.headers.contains_key(header::SESSION_ID);
+        if head.status == StatusCode::OK && begins {
             self.served.cancel();
         }
         self.keep_session(&head, &outgoing, &known).await?;
@@ -272,16 +274,26 @@ impl Transparent {
         if let Some(between) = known.between {
             body = between.answer(&mut head, body, self.limits.line_bytes).await;
         }
-        Ok(hand_back(head, body, &known, rewrite))
+        let answer = hand_back(head, body, &known, announced);
+        match known.alone {
+            Some(alone) => same_era::adapted(alone, answer, self.limits.line_bytes).await,
+            None => Ok(answer),
+        }
     }
 
-    /// How addresses have to be changed for a client that says this about itself.
-    fn rewrite(&self, headers: &HeaderMap) -> Option<Rewrite> {
+    /// What is done with the stream of a client that says this about itself.
+    fn announced(&self, headers: &HeaderMap, known: &Known) -> Option<Announced> {
         if self.target.dialect != Dialect::Sse {
             return None;
         }
         let is_scheme_told = self.forwarded.is_trusted && headers.contains_key("x-forwarded-proto");
-        Rewrite::new(self.forwarded.reached(headers, "http", None), is_scheme_told)
+        Some(Announced {
+            sessions: Arc::clone(&self.sessions),
+            caller: known.caller.clone(),
+            served: self.served.clone(),
+            rewrite: Rewrite::new(self.forwarded.reached(headers, "http", None), is_scheme_told),
+            is_known: false,
+        })
     }
 
     fn outgoing(&self, peer: Peer, parts: Parts, known: &Known) -> Result<Outgoing, Answer> {
@@ -311,8 +323,9 @@ impl Transparent {
     async fn exchange(&self, outgoing: &Outgoing, known: &Known) -> Result<Response<Incoming>, Answer> {
         let unreachable = |_: Failed| answer::empty(StatusCode::BAD_GATEWAY);
         let first = self.upstream.send(outgoing).await;
-        if known.era == Some(Era::Modern) {
-            self.bridging.judge(first.as_ref().ok().map(Response::status));
+        if first.is_err() && known.alone.is_some() {
+            // Whoever comes up in its place may be of another era.
+            self.bridging.eras.forget();
         }
         let session = known.bound().filter(|_| outgoing.method != Method::DELETE);
         let is_replaced = match &first {
@@ -326,86 +339,5 @@ impl Transparent {
         let mut again = outgoing.clone();
         again.aim(&renewed);
         self.upstream.send(&again).await.map_err(unreachable)
-    }
-
-    /// Learns about sessions from what passes.
-    async fn keep_session(
-        &self,
-        response: &http::response::Parts,
-        outgoing: &Outgoing,
-        known: &Known,
-    ) -> Result<(), Unavailable> {
-        if let Some(session) = &known.session
-            && outgoing.method == Method::DELETE
-            && (response.status.is_success() || response.status == StatusCode::NOT_FOUND)
-        {
-            self.sessions.delete(&session.id).await?;
-            return Ok(());
-        }
-        if known.era == Some(Era::Modern) {
-            // What stands alone begins no session, whatever its server says.
-            return Ok(());
-        }
-        let id = response.headers.get(header::SESSION_ID).and_then(|id| id.to_str().ok());
-        let is_new = known.session.is_none() || known.handshake.is_some();
-        if let Some(id) = id.filter(|_| response.status == StatusCode::OK && is_new) {
-            let revision = known.handshake.unwrap_or(Revision::ASSUMED);
-            let mut session = Session::new(id, Kind::Transparent, revision, known.caller.as_ref());
-            session.metadata.insert(BACKEND_URL.to_owned(), peer_origin(&self.target, &response.extensions));
-            if known.handshake.is_some() {
-                session.metadata.insert(INIT_BODY.to_owned(), String::from_utf8_lossy(&known.body).into_owned());
-            }
-            if let Some(between) = known.between {
-                between.mark(&mut session);
-            }
-            // What ends for it needs nothing more.
-            self.sessions.create(session).await?;
-        }
-        Ok(())
-    }
-}
-
-/// The answer as the client gets it.
-fn hand_back(mut parts: http::response::Parts, body: Body, known: &Known, rewrite: Option<Rewrite>) -> Answer {
-    headers::strip(&mut parts.headers);
-    parts.extensions.clear();
-    parts.version = http::Version::HTTP_11;
-    if known.era == Some(Era::Modern) {
-        parts.headers.remove(header::SESSION_ID);
-    }
-    if let Some(id) = known.bound().and_then(|session| HeaderValue::from_str(&session.id).ok())
-        && parts.headers.contains_key(header::SESSION_ID)
-    {
-        // The client keeps the id that it knows, whatever a server in its server's place calls it.
-        parts.headers.insert(header::SESSION_ID, id);
-    }
-    let is_readable = !parts.headers.contains_key(CONTENT_ENCODING) && is_event_stream(&parts.headers);
-    match rewrite.filter(|_| is_readable) {
-        Some(rewrite) => {
-            parts.headers.remove(http::header::CONTENT_LENGTH);
-            Response::from_parts(parts, rewrite.stream(body))
-        }
-        None => Response::from_parts(parts, body),
-    }
-}
-
-/// Whether an answer calls itself a stream of events.
-fn is_event_stream(headers: &HeaderMap) -> bool {
-    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("text/event-stream"))
-}
-
-impl Outgoing {
-    /// Points a request at the server of its session.
-    fn aim(&mut self, session: &Session) {
-        let origin = session.metadata.get(BACKEND_URL).filter(|origin| !target::is_at(&self.uri, origin));
-        let uri = origin.zip(self.uri.path_and_query()).and_then(|(origin, path)| target::join(origin, path));
-        if let Some(uri) = uri {
-            self.uri = uri;
-        }
-        let id = session.metadata.get(BACKEND_SESSION).and_then(|id| HeaderValue::from_str(id).ok());
-        if let Some(id) = id.filter(|_| self.headers.contains_key(header::SESSION_ID)) {
-            self.headers.insert(header::SESSION_ID, id);
-        }
     }
 }

@@ -5,9 +5,11 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HOST};
 use http::{HeaderMap, HeaderValue, Method};
+use skep_mcp::{Revision, header, method};
 
 use super::Transparent;
 use super::upstream::Outgoing;
+use crate::eras::verdict::{self, Verdict};
 
 /// How often a server is asked, and how long it may be silent.
 #[derive(Debug, Clone)]
@@ -74,7 +76,14 @@ impl Transparent {
         }
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-        let body = Bytes::from_static(br#"{"jsonrpc":"2.0","id":0,"method":"ping","params":{}}"#);
+        let mut body = Bytes::from_static(br#"{"jsonrpc":"2.0","id":0,"method":"ping","params":{}}"#);
+        if self.bridging.eras.known() == Some(Verdict::Modern) {
+            // It has no such method.
+            let question = verdict::question();
+            headers.insert(header::PROTOCOL_VERSION, HeaderValue::from_static(Revision::July2026.text()));
+            headers.insert(header::METHOD, HeaderValue::from_static(method::DISCOVER));
+            body = question.text().clone();
+        }
         Some(Outgoing { method: Method::POST, uri, headers, body, signer: None })
     }
 }

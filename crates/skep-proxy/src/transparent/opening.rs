@@ -7,13 +7,11 @@ use hyper::body::Incoming;
 use skep_mcp::sse::{Event, Piece, Splitter};
 use skep_mcp::{Kind, Message};
 
+use super::bridged::HANDSHAKE_BYTES;
 use crate::answer::{self, Answer};
 use crate::body::Body;
 use crate::eras::http::is_stream;
 use crate::passing;
-
-/// Bytes of an answer to a handshake that are looked at.
-const HANDSHAKE_BYTES: usize = 1 << 20;
 
 /// An answer, and where it came from.
 #[derive(Debug)]

@@ -9,9 +9,10 @@ use http::{HeaderMap, HeaderValue, Method};
 use parking_lot::Mutex;
 use skep_mcp::{header, method};
 
+use super::Transparent;
+use super::keeping::{BACKEND_SESSION, BACKEND_URL, INIT_BODY};
 use super::target::join;
 use super::upstream::{Outgoing, peer_origin};
-use super::{BACKEND_SESSION, BACKEND_URL, INIT_BODY, Transparent};
 use crate::sessions::{Metadata, Session, Unavailable};
 
 /// Lets one request at a time make the handshake of a session again.

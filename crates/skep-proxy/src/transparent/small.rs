@@ -4,9 +4,9 @@ use http::response::Parts;
 use http::{StatusCode, Version};
 use hyper::body::Body as _;
 
-use super::is_event_stream;
 use crate::answer::{self, Answer};
 use crate::body::Body;
+use crate::eras::http::is_stream;
 use crate::gather::gather;
 
 /// Larger answers leave as they come.
@@ -19,7 +19,7 @@ pub(super) async fn in_one_piece(head: &Parts, body: Body) -> Result<Body, Answe
     let length = body.size_hint().exact().and_then(|length| usize::try_from(length).ok());
     let is_small = length.is_some_and(|length| length <= SMALL) && !body.is_end_stream();
     // What comes by HTTP/2 may have trailers.
-    if !is_small || head.version > Version::HTTP_11 || is_event_stream(&head.headers) {
+    if !is_small || head.version > Version::HTTP_11 || is_stream(&head.headers) {
         return Ok(Body::Incoming(body));
     }
     // The client has heard nothing yet, so that it can be told of an answer that breaks off.

@@ -1,8 +1,12 @@
 //! Where requests go.
 
 use http::Request;
+use skep_mcp::era::Era;
+use skep_mcp::{Revision, header};
 
+use super::keeping::BACKEND_URL;
 use super::*;
+use crate::sessions::{Kind, Session};
 
 /// A request in a session whose server was at another address than the one that all are reached by.
 fn pinned(handshake: Option<Revision>, era: Era) -> (Parts, Known) {
@@ -10,7 +14,8 @@ fn pinned(handshake: Option<Revision>, era: Era) -> (Parts, Known) {
     session.metadata.insert(BACKEND_URL.to_owned(), "http://10.0.0.9:8080".to_owned());
     let (parts, ()) = Request::post("/mcp").header(header::SESSION_ID, "s").body(()).unwrap().into_parts();
     let (session, caller) = (Some(session.into()), None);
-    (parts, Known { era: Some(era), handshake, session, caller, body: "{}".into(), payload: None, between: None })
+    let (body, payload) = ("{}".into(), None);
+    (parts, Known { era: Some(era), handshake, session, caller, body, payload, between: None, alone: None })
 }
 
 #[tokio::test]

@@ -41,6 +41,12 @@ impl Request {
         Self::new("GET", "/mcp").header("Accept", "text/event-stream").header("Mcp-Session-Id", session)
     }
 
+    /// To another endpoint.
+    pub(crate) fn at(mut self, target: &str) -> Self {
+        target.clone_into(&mut self.target);
+        self
+    }
+
     pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
@@ -190,9 +196,19 @@ pub(crate) fn initialize(version: &str) -> Value {
 }
 
 /// A request that stands alone.
-pub(crate) fn modern(id: impl Into<Value>, method: &str, mut params: Value) -> Request {
+pub(crate) fn modern(id: impl Into<Value>, method: &str, params: Value) -> Request {
+    with_capabilities(id, method, params, &json!({}))
+}
+
+/// The same of a client that can do something.
+pub(crate) fn with_capabilities(
+    id: impl Into<Value>,
+    method: &str,
+    mut params: Value,
+    capabilities: &Value,
+) -> Request {
     params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
-    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
+    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = capabilities.clone();
     let name = params["name"].as_str().map(str::to_owned);
     let mut post = Request::post(&request(id, method, &params))
         .header("MCP-Protocol-Version", "2026-07-28")

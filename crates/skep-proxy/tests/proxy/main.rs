@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod alone_with_redis;
 mod authz;
 mod bridge;
+mod connections;
 mod cors;
 mod eras;
 mod hostile;
@@ -12,6 +14,7 @@ mod middleware;
 mod node;
 #[path = "../../../skep/tests/once/mod.rs"]
 mod once;
+mod property;
 #[path = "../../../skep/tests/provider/mod.rs"]
 mod provider;
 #[path = "../../../skep/tests/telemetry/mod.rs"]

@@ -15,7 +15,7 @@ pub(crate) fn settings(server: &RedisServer) -> RedisSettings {
     RedisSettings { password: Some(PASSWORD.to_owned()), database: 3, ..RedisSettings::new(&server.address()) }
 }
 
-async fn store(server: &RedisServer) -> SessionStore {
+pub(crate) async fn store(server: &RedisServer) -> SessionStore {
     SessionStore::Redis(Redis::connect(&settings(server)).await.unwrap())
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn look(server: &RedisServer) -> redis::Connection {
     redis::Client::open(info.set_redis_settings(with_password)).unwrap().get_connection().unwrap()
 }
 
-async fn before(redis: &RedisServer, server: &Server) -> Before {
+pub(crate) async fn before(redis: &RedisServer, server: &Server) -> Before {
     let target = Target::local(Dialect::Streamable, &format!("http://{}", server.address)).unwrap();
     let transparent = Transparent::new(target, Limits::default(), Forwarded::default()).unwrap();
     Before::with(transparent.with_store(store(redis).await)).await

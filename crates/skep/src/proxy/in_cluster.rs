@@ -12,7 +12,7 @@ use skep_operator::runner::{Backend, pods_for_sessions, wants_pods_for_sessions,
 use skep_proxy::middleware::Middleware;
 use skep_proxy::stdio::Bridge;
 use skep_proxy::transparent::{Target, Transparent};
-use skep_proxy::{Readiness, ServeError};
+use skep_proxy::{Readiness, ServeError, SessionStore, answer_until};
 use tokio_util::sync::CancellationToken;
 
 use super::plain::Plain;
@@ -34,20 +34,20 @@ pub(crate) async fn serve_image(
     variables: Variables<'_>,
     requests: &mut Requests,
 ) -> anyhow::Result<()> {
-    let mut front = Front::of(config, variables)?;
-    front.middleware = Middleware::new(chain::build(config, variables).await?);
+    let front = Front::of(config, variables)?;
     let listener = listen(&front).await?;
     tracing::info!(address = %listener.local_addr()?, name = config.name, "serving");
-    let store = front.store().await?;
-    if !config.remote_url.is_empty() {
+    let (dialect, tls, limits) = (front.mode, front.tls.clone(), front.limits.clone());
+    let (listener, made) = tokio::select! {
+        made = answer_until(listener, dialect, tls.as_ref(), &limits, make_ready(front, config, variables)) => made?,
+        () = requests.asked() => return Ok(()),
+    };
+    let (front, store, backend) = made?;
+    let Some((backend, address)) = backend else {
         let served = Served::remote(&front, store, &config.remote_url, config.allow_private_endpoint)?;
         let ended = run(listener, served, std::future::pending(), requests).await;
         // There is no StatefulSet whose pods would be missed.
         return if is_server_lost(&ended) { Ok(()) } else { ended };
-    }
-    let (backend, address) = tokio::select! {
-        found = backend(config, variables) => found?,
-        () = requests.asked() => return Ok(()),
     };
     let (readiness, deployed) = (Readiness::default(), CancellationToken::new());
     let served = if config.transport == Transport::Stdio {
@@ -91,6 +91,20 @@ pub(crate) async fn serve_image(
         return Ok(());
     }
     ended
+}
+
+/// Everything that somebody else has to be asked for: what requests pass, where sessions are kept, and the server that runs
+/// in this cluster, if it is one of those.
+async fn make_ready(
+    mut front: Front,
+    config: &RunConfig,
+    variables: Variables<'_>,
+) -> anyhow::Result<(Front, SessionStore, Option<(Backend, String)>)> {
+    front.middleware = Middleware::new(chain::build(config, variables).await?);
+    let store = front.store().await?;
+    let is_remote = !config.remote_url.is_empty();
+    let backend = if is_remote { None } else { Some(backend(config, variables).await?) };
+    Ok((front, store, backend))
 }
 
 /// The server that a document asks for, in the cluster of this pod, and where it is when it speaks HTTP.

@@ -9,6 +9,7 @@ mod asking;
 mod http;
 mod processes;
 mod sessions;
+mod start;
 mod tls;
 
 use std::fs;

@@ -22,7 +22,9 @@ async fn trap_46_lists_show_what_may_be_used_and_everything_around_it() {
         tools,
         r#"{"jsonrpc":"2.0","id":7,"result":{"tools":[{"name":"weigh","later":[1.5]},{"name":"look","annotations":{"readOnlyHint":true}}],"nextCursor":"2","_meta":{"x":1}}}"#
     );
-    assert_eq!(listed(modern(7, "tools/list", json!({}))).await, tools);
+    // What the newer era has to be told comes after it.
+    let claims = r#","resultType":"complete","ttlMs":0,"cacheScope":"private"}}"#;
+    assert_eq!(listed(modern(7, "tools/list", json!({}))).await, tools.replace("}}}", &format!("}}{claims}")));
     let value = |text: String| serde_json::from_str::<Value>(&text).unwrap()["result"].clone();
     assert_eq!(value(listed(list("prompts/list")).await), json!({"prompts": [{"name": "greet"}]}));
     assert_eq!(value(listed(list("resources/list")).await), json!({"resources": [{"uri": "hive://1"}]}));
@@ -163,11 +165,12 @@ async fn trap_44_a_failure_stays_a_failure() {
 async fn a_filtered_list_is_for_its_reader_alone() {
     let server = Server::start(hive).await;
     let before = guarded(&server, Dialect::Streamable, steps(authorizer(&["keepers"]))).await;
-    let body = r#"{"jsonrpc":"2.0","id":7,"result":{"cacheScope":"public","ttlMs":5,"tools":[{"name":"burn"}]}}"#;
+    let body = r#"{"jsonrpc":"2.0","id":7,"result":{"cacheScope":"public","ttlMs":5,"resultType":"complete","tools":[{"name":"burn"}]}}"#;
     server.replace(move |seen| match seen.json()["method"].as_str() {
         Some("tools/list") => reply(200, &[("content-type", "application/json")], body),
         _ => hive(seen),
     });
     let text = before.send(modern(7, "tools/list", json!({})).plain()).await.text().await;
-    assert_eq!(text, r#"{"jsonrpc":"2.0","id":7,"result":{"cacheScope":"private","ttlMs":5,"tools":[]}}"#);
+    let around = r#""cacheScope":"private","ttlMs":5,"resultType":"complete""#;
+    assert_eq!(text, format!(r#"{{"jsonrpc":"2.0","id":7,"result":{{{around},"tools":[]}}}}"#));
 }

@@ -49,6 +49,9 @@ async fn trap_2_a_modern_request_does_not_touch_the_session_it_names() {
         server.answer(&message, &json!({})).await;
     });
     assert_eq!(answer.status, 200);
+    // The session goes on as it was.
+    let post = Request::post(&json!({"jsonrpc": "2.0", "id": 5, "method": "ping"})).plain().in_session(&session);
+    assert_eq!(setup.send(post).await.json().await["id"], 5);
 }
 
 #[tokio::test]

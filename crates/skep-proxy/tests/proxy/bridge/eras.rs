@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::server::Setup;
-use crate::http::{Request, call, initialize, modern};
+use crate::http::{Request, call, initialize, modern, with_capabilities};
 
 #[tokio::test]
 async fn trap_29_what_says_that_it_has_a_session_is_believed() {
@@ -85,4 +85,40 @@ async fn a_server_that_ignores_what_it_does_not_know_is_asked_once_and_its_clien
         server.answer(&asked, &json!({"tools": []})).await;
     });
     assert_eq!(answer.status, 200);
+}
+
+#[tokio::test]
+async fn rule_10_what_a_process_wants_repeated_is_for_one_client_and_one_call() {
+    let mut setup = Setup::streamable().await;
+    let mut server = setup.server().await;
+    setup.speak_modern(&mut server).await;
+    let call = |id: u32, state: Option<&str>| {
+        let mut params = json!({"name": "a", "arguments": {"hive": 3}});
+        if let Some(state) = state {
+            params["requestState"] = json!(state);
+            params["inputResponses"] = json!({"q": {"roots": []}});
+        }
+        with_capabilities(id, "tools/call", params, &json!({"roots": {}})).header("Authorization", "Bearer a")
+    };
+    let (mut asked, ()) = tokio::join!(setup.send(call(1, None)), async {
+        let message = server.expect("tools/call").await;
+        let result = json!({"resultType": "input_required", "inputRequests": {"q": {"method": "roots/list"}}, "requestState": "own"});
+        server.answer(&message, &result).await;
+    });
+    let state = asked.json().await["result"]["requestState"].as_str().unwrap().to_owned();
+    assert!(state.starts_with("sk1."), "{state}");
+    for refused in [
+        call(2, Some("own")),
+        call(2, Some(&format!("{state}A"))),
+        call(2, Some(&state)).instead("Authorization", "Bearer b"),
+    ] {
+        assert_eq!(setup.send(refused).await.json().await["error"]["code"], -32602);
+    }
+    // The process heard nothing of those: this is what comes next.
+    let (mut done, ()) = tokio::join!(setup.send(call(3, Some(&state))), async {
+        let message = server.expect("tools/call").await;
+        assert_eq!(message["params"]["requestState"], "own");
+        server.answer(&message, &json!({"content": []})).await;
+    });
+    assert_eq!(done.json().await["result"], json!({"content": [], "resultType": "complete"}));
 }

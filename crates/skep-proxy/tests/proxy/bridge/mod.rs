@@ -14,4 +14,4 @@ mod resumption;
 mod revisions;
 pub(crate) mod server;
 mod sessions;
-mod sse;
+pub(crate) mod sse;

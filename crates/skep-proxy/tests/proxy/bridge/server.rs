@@ -46,6 +46,13 @@ impl Server {
         Some(message.unwrap_or_else(|error| panic!("{error}: {:?}", String::from_utf8_lossy(&line))))
     }
 
+    /// The next message, as it was written.
+    pub(crate) async fn line(&mut self) -> String {
+        let mut line = Vec::new();
+        tokio::time::timeout(PATIENCE, self.input.read_until(b'\n', &mut line)).await.unwrap().unwrap();
+        String::from_utf8(line).unwrap().trim_end_matches('\n').to_owned()
+    }
+
     /// The next message of a kind; others before it are an error.
     pub(crate) async fn expect(&mut self, method: &str) -> Value {
         let message = self.read().await;
@@ -63,6 +70,12 @@ impl Server {
 
     pub(crate) async fn write_bytes(&mut self, bytes: &[u8]) {
         tokio::time::timeout(PATIENCE, self.output.write_all(bytes)).await.unwrap().unwrap();
+    }
+
+    /// The same to a proxy that may be gone.
+    pub(crate) async fn try_write(&mut self, message: &Value) {
+        let line = format!("{message}\n");
+        let _ = tokio::time::timeout(PATIENCE, self.output.write_all(line.as_bytes())).await.unwrap();
     }
 
     pub(crate) async fn answer(&mut self, request: &Value, result: &Value) {

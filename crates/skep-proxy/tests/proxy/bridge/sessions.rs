@@ -85,6 +85,44 @@ async fn trap_10_a_second_stream_ends_the_first() {
 }
 
 #[tokio::test]
+async fn trap_10_what_is_told_to_all_while_streams_come_and_go_harms_nobody() {
+    let mut setup = Setup::streamable().await;
+    let (mut server, session) = setup.begin().await;
+    let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+    let told = async {
+        for _ in 0..500 {
+            server.write(&changed).await;
+        }
+    };
+    let came = async {
+        let mut streams = Vec::new();
+        for _ in 0..50 {
+            // Each takes the place of the one before.
+            streams.push(setup.send(Request::listen(&session)).await);
+            streams.truncate(4);
+        }
+        streams
+    };
+    let ((), streams) = tokio::join!(told, came);
+    let ended = setup.session("2025-11-25").await;
+    let mut last = setup.send(Request::listen(&ended)).await;
+    let (deleted, ()) =
+        tokio::join!(setup.send(Request::new("DELETE", "/mcp").in_session(&session)), server.write(&changed));
+    assert_eq!(deleted.status, 204);
+    assert_eq!(last.message().await, Some(changed.clone()), "others still hear of it");
+    drop(streams);
+    // And while the proxy stops.
+    setup.stop.cancel();
+    for _ in 0..100 {
+        server.try_write(&changed).await;
+    }
+    let listener = tokio::time::timeout(crate::http::PATIENCE, &mut setup.listener).await.unwrap();
+    listener.unwrap().unwrap();
+    let link = tokio::time::timeout(crate::http::PATIENCE, &mut setup.link).await.unwrap();
+    link.unwrap().unwrap();
+}
+
+#[tokio::test]
 async fn trap_11_a_session_ends_with_everything_that_is_its_own() {
     let mut setup = Setup::streamable().await;
     let (_server, session) = setup.begin().await;

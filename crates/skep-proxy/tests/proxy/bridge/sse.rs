@@ -7,7 +7,7 @@ use super::server::{Server, Setup};
 use crate::http::{Request, Response, call, initialize, request};
 
 /// Opens a stream, and gives it with the path for messages.
-async fn open(setup: &Setup) -> (Response, String) {
+pub(crate) async fn open(setup: &Setup) -> (Response, String) {
     open_at(setup, "/sse").await
 }
 
@@ -24,7 +24,7 @@ async fn post(setup: &Setup, path: &str, message: &serde_json::Value) -> Respons
     setup.send(Request::new("POST", path).header("Content-Type", "application/json").body(message.to_string())).await
 }
 
-async fn begin(setup: &mut Setup) -> (Server, Response, String) {
+pub(crate) async fn begin(setup: &mut Setup) -> (Server, Response, String) {
     let mut server = setup.server().await;
     let (mut stream, path) = open(setup).await;
     let offer = initialize("2024-11-05");

@@ -1,5 +1,8 @@
 //! Clients of one era before a server of the other, and what each of the two gets to see.
 
+mod listening;
+mod parked;
+mod same;
 mod streams;
 
 use std::sync::Mutex;

@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use skep_proxy::transparent::Dialect;
 
 use super::{JSON, got, words};
-use crate::http::{Request, modern};
+use crate::http::{Request, modern, with_capabilities};
 use crate::transparent::server::{Before, Reply, Seen, Server, reply};
 
-const EVENTS: [(&str, &str); 1] = [("content-type", "text/event-stream")];
+pub(super) const EVENTS: [(&str, &str); 1] = [("content-type", "text/event-stream")];
 
 /// A server of sessions that does with calls what a function says, and with GET what another one says.
-fn sessions(
+pub(super) fn sessions(
     call: impl Fn(&Seen, &Value) -> Reply + Send + Sync + 'static,
     get: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
 ) -> impl Fn(&Seen) -> Reply + Send + Sync + 'static {
@@ -34,7 +34,7 @@ fn sessions(
     }
 }
 
-fn event(id: &str, data: &str) -> String {
+pub(super) fn event(id: &str, data: &str) -> String {
     format!("id: {id}\nretry: 1\nevent: message\ndata: {data}\n\n")
 }
 
@@ -91,17 +91,11 @@ async fn several_messages_in_one_body_are_all_read() {
 
 /// A request of a client that can be asked.
 fn askable(id: u32, extra: &Value) -> Request {
-    let key = "io.modelcontextprotocol/";
-    let mut params = json!({"name": "a", "_meta": {
-        format!("{key}protocolVersion"): "2026-07-28",
-        format!("{key}clientCapabilities"): {"elicitation": {"url": {}}, "roots": {}},
-    }});
+    let mut params = json!({"name": "a"});
     for (name, value) in extra.as_object().unwrap() {
         params[name] = value.clone();
     }
-    let message = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
-    let post = Request::post(&message).header("MCP-Protocol-Version", "2026-07-28");
-    post.header("Mcp-Method", "tools/call").header("Mcp-Name", "a")
+    with_capabilities(id, "tools/call", params, &json!({"elicitation": {"url": {}}, "roots": {}}))
 }
 
 #[tokio::test]
@@ -123,7 +117,12 @@ async fn an_error_that_sends_a_person_to_a_page_becomes_a_question() {
     let page = json!({"mode": "url", "url": "https://hive.example", "message": "go"});
     assert_eq!(asked["inputRequests"], json!({"page-0": {"method": "elicitation/create", "params": page}}));
     server.seen();
-    let answers = json!({"inputResponses": {"page-0": {"action": "accept"}}});
+    let state = &asked["requestState"];
+    let answers = |state: &Value| json!({"inputResponses": {"page-0": {"action": "accept"}}, "requestState": state});
+    let refused = before.send(askable(2, &answers(&json!("sk1.x")))).await.json().await;
+    assert_eq!(refused["error"]["code"], -32602);
+    assert_eq!(words(&server.seen()), Vec::<String>::new(), "the server hears nothing of it");
+    let answers = answers(state);
     let done = before.send(askable(2, &answers)).await.json().await;
     assert_eq!(done["result"]["resultType"], "complete");
     let called = server.seen().into_iter().find(|seen| seen.json()["method"] == "tools/call").unwrap();

@@ -81,7 +81,12 @@ fn requests() -> Vec<(Vec<u8>, Refusal)> {
         (good("Origin: null\r\nContent-Length: 0\r\n\r\n"), Status(403)),
         (good("Origin: http://a, http://b\r\nContent-Length: 0\r\n\r\n"), Status(403)),
         (good("Origin: \r\nContent-Length: 0\r\n\r\n"), Status(403)),
-        // Sessions that are none, or two.
+    ]
+}
+
+/// Sessions that are none, or two, and revisions likewise.
+fn sessions() -> Vec<(Vec<u8>, Refusal)> {
+    vec![
         (
             good(&format!(
                 "Mcp-Session-Id: {}\r\nContent-Length: {}\r\n\r\n{}",
@@ -124,16 +129,25 @@ async fn say(address: &str, bytes: &[u8]) -> Refusal {
     }
 }
 
+/// The same to another endpoint.
+fn to(path: &str, bytes: &[u8]) -> Vec<u8> {
+    let at = bytes.windows(6).position(|part| part == b" /mcp ");
+    at.map_or_else(|| bytes.to_vec(), |at| [&bytes[..=at], path.as_bytes(), &bytes[at + 5..]].concat())
+}
+
 #[tokio::test]
 async fn what_is_no_request_is_refused_and_reaches_no_server() {
     let proxies = Proxies::start().await;
     let mut wrong = Vec::new();
-    for (bytes, expected) in requests() {
-        for address in proxies.with_revisions() {
-            let found = say(address, &bytes).await;
-            if found != expected {
+    let (everywhere, revisions) = (requests(), sessions());
+    let everywhere = everywhere.iter().map(|case| (case, proxies.endpoints().to_vec()));
+    let revisions = revisions.iter().map(|case| (case, proxies.endpoints()[..2].to_vec()));
+    for ((bytes, expected), endpoints) in everywhere.chain(revisions) {
+        for (address, path) in endpoints {
+            let found = say(address, &to(path, bytes)).await;
+            if found != *expected {
                 let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(200)]).into_owned();
-                wrong.push(format!("{expected:?}, not {found:?}: {shown:?}"));
+                wrong.push(format!("{expected:?}, not {found:?}, at {path}: {shown:?}"));
             }
         }
     }
@@ -146,8 +160,8 @@ async fn a_request_hidden_in_the_body_of_another_reaches_no_server() {
     let proxies = Proxies::start().await;
     let hidden = format!("{GOOD}Content-Length: {}\r\n\r\n{}", BODY.len(), BODY.replace("tools/call", "hidden"));
     let smuggled = good(&format!("Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n{hidden}"));
-    for address in proxies.addresses() {
-        assert_eq!(say(address, &smuggled).await, Status(400));
+    for (address, path) in proxies.endpoints() {
+        assert_eq!(say(address, &to(path, &smuggled)).await, Status(400), "{path}");
     }
     proxies.are_unharmed().await;
 }

@@ -113,8 +113,10 @@ async fn trap_42_no_way_to_write_a_call_hides_it() {
 async fn the_calls_of_a_batch_are_renamed_too() {
     let guarded = Guarded::new(steps(), with_tools).await;
     guarded.send(Request::post(&json!([call(1, "weigh"), request(2, "ping", &json!({}))]))).await;
-    let sent = guarded.server.seen()[0].json();
-    assert_eq!((&sent[0]["params"]["name"], &sent[1]["method"]), (&json!("weigh_hive"), &json!("ping")));
+    let sent: Vec<_> = guarded.server.seen().iter().map(crate::transparent::server::Seen::json).collect();
+    let of = |method: &str| sent.iter().find(|sent| sent["method"] == method).unwrap();
+    assert_eq!((&of("tools/call")["params"]["name"], sent.len()), (&json!("weigh_hive"), 2));
+    of("ping");
 }
 
 #[tokio::test]

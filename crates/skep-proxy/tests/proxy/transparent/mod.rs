@@ -1,6 +1,7 @@
 //! A server that speaks HTTP itself, behind the proxy. The server is the test, so that it sees what it gets.
 
 mod addresses;
+mod batches;
 mod dialled;
 mod headers;
 mod monitor;

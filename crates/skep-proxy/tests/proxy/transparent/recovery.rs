@@ -50,6 +50,24 @@ async fn trap_19_a_server_that_is_not_there_is_told() {
 }
 
 #[tokio::test]
+async fn trap_19_a_handshake_is_made_once_and_the_next_one_finds_whoever_is_there() {
+    let server = Server::start(with_sessions("a")).await;
+    let address = server.address.clone();
+    let before = Before::local(Dialect::Streamable, &address).await;
+    before.send(Request::post(&initialize("2025-11-25"))).await;
+    server.end().await;
+    // It names the session that it had, and the server of that is gone.
+    let again = || Request::post(&initialize("2025-11-25")).in_session("a-0");
+    assert_eq!(before.send(again()).await.status, 502);
+    let replaced = Server::start_at(&address, with_sessions("b")).await;
+    let mut answer = before.send(again()).await;
+    assert_eq!((answer.status, answer.header("mcp-session-id")), (200, Some("b-0")));
+    answer.text().await;
+    let seen: Vec<_> = replaced.seen().iter().map(|seen| seen.json()["method"].clone()).collect();
+    assert_eq!(seen, ["initialize"]);
+}
+
+#[tokio::test]
 async fn trap_20_the_end_of_a_session_is_never_recovered_from() {
     let server = Server::start(with_sessions("a")).await;
     let before = Before::local(Dialect::Streamable, &server.address).await;

@@ -75,6 +75,19 @@ impl Server {
         answer: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::start_on(listener, tls, answer)
+    }
+
+    /// A server at the address of one that has ended.
+    pub(crate) async fn start_at(address: &str, answer: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Self {
+        Self::start_on(TcpListener::bind(address).await.unwrap(), None, answer)
+    }
+
+    fn start_on(
+        listener: TcpListener,
+        tls: Option<TlsAcceptor>,
+        answer: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
+    ) -> Self {
         let address = listener.local_addr().unwrap().to_string();
         let seen = Arc::new(Mutex::new(Vec::new()));
         let answer: Arc<Mutex<Answer>> = Arc::new(Mutex::new(Arc::new(answer)));

@@ -110,9 +110,8 @@ async fn trap_37_the_address_for_messages_is_one_that_the_client_can_reach() {
         }
         assert_eq!(response.event().await.unwrap(), format!("event: endpoint\ndata: {expected}\n\n"));
         assert_eq!(response.event().await.unwrap(), "data: http://b/messages\n\n", "messages are left alone");
-        let is_changed = expected != "/messages?s=1";
         let seen = server.seen().pop().unwrap();
-        assert_eq!(seen.header("accept-encoding").is_none(), is_changed, "what is changed has to be readable");
+        assert_eq!(seen.header("accept-encoding"), None, "what is looked at has to be readable");
     }
 }
 

@@ -23,6 +23,7 @@ use tokio::task::JoinSet;
 use super::issuer::{Endpoint, LARGEST};
 use super::key_set::KeySet;
 use super::token::{SignedToken, TokenError};
+use crate::pauses::Pauses;
 
 /// How long keys are kept, whatever the issuer says.
 const SHORTEST: Duration = Duration::from_mins(15);
@@ -32,6 +33,7 @@ const COOL_DOWN: Duration = Duration::from_secs(30);
 /// How often discovery is tried for one request, how long to wait in between, and how long one attempt may take.
 const ATTEMPTS: u32 = 3;
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What key sets call themselves. Kubernetes has nothing to say to those who do not take the second.
@@ -268,7 +270,7 @@ impl Source {
 
     /// Finds the place of the keys, patiently: issuers start, too.
     async fn discover(&self) -> Result<Uri, Failure> {
-        let mut pause = FIRST_PAUSE;
+        let mut pauses = Pauses::new(FIRST_PAUSE, LONGEST_PAUSE);
         let mut attempt = 1;
         loop {
             let tried = tokio::time::timeout(PATIENCE, self.discover_once()).await;
@@ -277,9 +279,9 @@ impl Source {
                 Err(cause) if attempt == ATTEMPTS => {
                     return Err(Failure { told: "OIDC discovery failed", cause });
                 }
-                Err(_) => tokio::time::sleep(jittered(pause)).await,
+                Err(_) => pauses.pause().await,
             }
-            (attempt, pause) = (attempt + 1, (pause * 2).min(Duration::from_secs(2)));
+            attempt += 1;
         }
     }
 
@@ -315,10 +317,4 @@ fn until_end(headers: &HeaderMap) -> Option<Duration> {
     let time = |name: HeaderName| OffsetDateTime::parse(headers.get(name)?.to_str().ok()?, &Rfc2822).ok();
     let given = time(DATE).unwrap_or_else(OffsetDateTime::now_utc);
     (time(EXPIRES)? - given).try_into().ok()
-}
-
-/// Up to a fifth more, so that proxies that started together do not ask together.
-fn jittered(pause: Duration) -> Duration {
-    let part = uuid::Uuid::new_v4().as_bytes()[0];
-    pause + pause / 5 * u32::from(part) / 255
 }

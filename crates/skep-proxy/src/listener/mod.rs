@@ -1,9 +1,10 @@
 //! Sockets: who may connect, for how long, and how it ends.
 
+mod activity;
+
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use http::Request;
@@ -18,6 +19,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use self::activity::{Activity, Noted, Overdue, Sending};
 use crate::answer::Answer;
 use crate::limits::Limits;
 use crate::tls::TlsIdentity;
@@ -38,6 +40,13 @@ pub(crate) struct Peer {
 /// Answers requests.
 pub(crate) trait Service: Send + Sync + 'static {
     fn answer(&self, peer: Peer, request: Request<Incoming>) -> impl Future<Output = Answer> + Send;
+}
+
+/// How long a connection may take for the head of a request, and how long it may ask nothing.
+#[derive(Debug, Clone, Copy)]
+struct Patience {
+    head: Duration,
+    idle: Duration,
 }
 
 /// What an address begins with that clients reach the listener by.
@@ -69,7 +78,7 @@ pub(crate) async fn serve(
                 // Small answers should not wait for more to come.
                 let _ = stream.set_nodelay(true);
                 let peer = Peer { address, scheme: scheme(tls) };
-                let (builder, patience) = (builder.clone(), limits.head);
+                let (builder, patience) = (builder.clone(), Patience { head: limits.head, idle: limits.idle });
                 let (service, acceptor, stop) = (Arc::clone(&service), acceptor.clone(), stop.clone());
                 connections.spawn(async move {
                     let _permit = permit;
@@ -77,7 +86,7 @@ pub(crate) async fn serve(
                         return converse(builder, stream, peer, service, patience, stop).await;
                     };
                     // Whoever cannot agree on TLS in time has nothing to say to us.
-                    if let Ok(Ok(stream)) = tokio::time::timeout(patience, acceptor.accept(stream)).await {
+                    if let Ok(Ok(stream)) = tokio::time::timeout(patience.head, acceptor.accept(stream)).await {
                         converse(builder, stream, peer, service, patience, stop).await;
                     }
                 });
@@ -98,34 +107,40 @@ async fn converse(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     peer: Peer,
     service: Arc<impl Service>,
-    patience: Duration,
+    patience: Patience,
     stop: CancellationToken,
 ) {
-    let has_begun = Arc::new(AtomicBool::new(false));
-    let begun = Arc::clone(&has_begun);
+    let activity = Activity::new();
+    let stream = Noted::new(stream, Arc::clone(&activity));
+    let noted = Arc::clone(&activity);
     let service = service_fn(move |request| {
-        begun.store(true, Ordering::Relaxed);
-        let service = Arc::clone(&service);
+        let (service, under_way) = (Arc::clone(&service), noted.begin());
         // In a box, because a connection keeps room for an answer on its way for as long as it lives.
-        Box::pin(async move { Ok::<_, Infallible>(service.answer(peer, request).await) })
+        Box::pin(async move {
+            let answer = service.answer(peer, request).await;
+            Ok::<_, Infallible>(answer.map(|body| Sending { body, _under_way: under_way }))
+        })
     });
     let mut connection = Prompt::new(builder.serve_connection(TokioIo::new(stream), service));
     tokio::select! {
         // The client went away, or spoke something else: there is nobody to tell.
         _ = &mut connection => {}
-        () = nothing_for(patience, &has_begun) => {}
+        why = activity.overdue(patience.head, patience.idle) => {
+            if why == Overdue::Idle {
+                connection.inner().graceful_shutdown();
+                // A request that came at the last moment is still answered.
+                let _ = connection.await;
+            }
+        }
         () = stop.cancelled() => {
+            // Whoever has just connected is about to say what it wants, and would be cut off.
+            tokio::select! {
+                _ = &mut connection => return,
+                () = activity.settled() => {}
+            }
             connection.inner().graceful_shutdown();
             let _ = connection.await;
         }
-    }
-}
-
-/// Waits until a connection has taken too long to say the first thing it wants.
-async fn nothing_for(patience: Duration, has_begun: &AtomicBool) {
-    tokio::time::sleep(patience).await;
-    if has_begun.load(Ordering::Relaxed) {
-        std::future::pending::<()>().await;
     }
 }
 
@@ -134,8 +149,8 @@ fn builder(limits: &Limits) -> Builder<TokioExecutor> {
     builder
         .http1()
         .timer(TokioTimer::new())
-        // It also runs while a connection waits for its next request, so that it is the longer one of the two.
-        .header_read_timeout(limits.idle.max(limits.head))
+        // That would not tell a head that is slow from one that nobody has begun to send.
+        .header_read_timeout(None)
         .max_buf_size(limits.head_bytes);
     builder
         .http2()

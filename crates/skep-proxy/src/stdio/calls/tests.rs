@@ -1,0 +1,99 @@
+//! Requests by their ids, without a server.
+
+use skep_mcp::fault::INTERNAL_ERROR;
+
+use super::*;
+
+fn calls(room: usize) -> (Arc<Calls>, mpsc::Receiver<Bytes>) {
+    let (sender, receiver) = mpsc::channel(room);
+    (Calls::new(sender, Duration::ZERO, Audience::Everybody), receiver)
+}
+
+fn message(text: &str) -> Message {
+    Message::read(Bytes::copy_from_slice(text.as_bytes())).unwrap()
+}
+
+#[tokio::test]
+async fn ids_and_tokens_are_ours_on_the_way_in_and_the_clients_on_the_way_out() {
+    let (calls, mut sent) = calls(10);
+    let stream = EventStream::new(0, false);
+    let request = r#"{"jsonrpc":"2.0","id":"1","method":"tools/call","params":{"_meta":{"progressToken":"t"}}}"#;
+    let ticket = calls.begin(&message(request), Caller::default(), &stream, true).unwrap();
+    let number = ticket.number().to_string();
+    let expected = request.replace(r#""id":"1""#, &format!(r#""id":{number}"#)).replace(r#""t""#, &number);
+    assert_eq!(sent.recv().await.unwrap(), expected);
+
+    let progress = message(&format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{number}}}}}"#
+    ));
+    let place = progress.param_span(skep_mcp::Param::ProgressToken).unwrap();
+    assert!(calls.reported(&progress, place, &number));
+    assert!(calls.answered(&message(&format!(r#"{{"jsonrpc":"2.0","id":{number},"result":{{"x":1.0}}}}"#))));
+    assert!(!calls.reported(&progress, place, &number), "it is over");
+    assert_eq!(stream.outcome().await.1, r#"{"jsonrpc":"2.0","id":"1","result":{"x":1.0}}"#);
+    drop(ticket);
+    assert!(sent.try_recv().is_err(), "what is answered is not called off");
+}
+
+#[tokio::test]
+async fn two_proxies_at_one_server_do_not_take_each_others_answers() {
+    let ((one, _sent), (other, _sent_too)) = (calls(1), calls(1));
+    let request = message(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+    let streams = [EventStream::new(0, false), EventStream::new(0, false)];
+    let ticket = one.begin(&request, Caller::default(), &streams[0], true).unwrap();
+    let _waiting = other.begin(&request, Caller::default(), &streams[1], true).unwrap();
+    let answer = message(&format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, ticket.number()));
+    assert!(!other.answered(&answer));
+    assert!(one.answered(&answer));
+}
+
+#[tokio::test]
+async fn what_nobody_waits_for_is_called_off_and_its_answer_dropped() {
+    let (calls, mut sent) = calls(10);
+    let stream = EventStream::new(0, false);
+    let ticket =
+        calls.begin(&message(r#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#), Caller::default(), &stream, true).unwrap();
+    let number = ticket.number();
+    sent.recv().await.unwrap();
+    drop(ticket);
+    let told = String::from_utf8(sent.recv().await.unwrap().to_vec()).unwrap();
+    assert!(told.contains("notifications/cancelled") && told.contains(&format!("\"requestId\":{number}")));
+    let late = format!(r#"{{"jsonrpc":"2.0","id":{number},"result":{{}}}}"#);
+    assert!(!calls.answered(&message(&late)));
+    assert!(!calls.answered(&message(r#"{"jsonrpc":"2.0","id":"x","result":{}}"#)));
+    assert_eq!(calls.len(), 0);
+}
+
+#[tokio::test]
+async fn late_and_lost_requests_are_answered_with_their_own_ids() {
+    let (calls, _sent) = calls(10);
+    let stream = EventStream::new(0, false);
+    let ticket =
+        calls.begin(&message(r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#), Caller::default(), &stream, true).unwrap();
+    calls.expire(Instant::now());
+    let (end, answer) = stream.outcome().await;
+    assert_eq!(end, End::TimedOut);
+    assert!(answer.starts_with(br#"{"jsonrpc":"2.0","id":7,"error":{"code":-32000"#));
+    drop(ticket);
+    let stream = EventStream::new(0, false);
+    let _ticket =
+        calls.begin(&message(r#"{"jsonrpc":"2.0","id":8,"method":"ping"}"#), Caller::default(), &stream, true).unwrap();
+    calls.fail_all(&Fault::new(INTERNAL_ERROR, "gone"), End::Lost);
+    assert_eq!(stream.outcome().await.0, End::Lost);
+}
+
+#[test]
+fn a_server_that_does_not_read_is_full_and_lines_stay_lines() {
+    let (calls, mut sent) = calls(1);
+    calls.send(Bytes::from_static(b"{\n\r\"a\":1}")).unwrap();
+    assert!(calls.send(Bytes::from_static(b"{}")).is_err());
+    assert_eq!(sent.try_recv().unwrap(), "{  \"a\":1}");
+    let stream = EventStream::new(0, false);
+    let first =
+        calls.begin(&message(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), Caller::default(), &stream, true).unwrap();
+    assert!(
+        calls.begin(&message(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), Caller::default(), &stream, true).is_err()
+    );
+    assert_eq!(calls.len(), 1);
+    first.keep();
+}

@@ -1,0 +1,89 @@
+//! Streams of servers that speak HTTP+SSE: the session that the server announces on each, and its address for messages.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use skep_mcp::Revision;
+use skep_mcp::sse::Event;
+use tokio_util::sync::CancellationToken;
+
+use super::endpoint::Rewrite;
+use crate::body::Body;
+use crate::passing::{self, Change};
+use crate::sessions::{Kind, Session, Sessions};
+
+/// What is held of one event. The one that matters is short, and longer ones pass through in parts.
+const LARGEST: usize = 64 << 10;
+/// How a session is named in an address, and in JSON.
+const NAMED: [&str; 2] = ["sessionId=", "\"sessionId\":\""];
+
+/// A stream while it passes.
+#[derive(Debug)]
+pub(super) struct Announced {
+    pub(super) sessions: Arc<Sessions>,
+    pub(super) caller: Option<Arc<str>>,
+    /// Cancelled when the first client has a session.
+    pub(super) served: CancellationToken,
+    /// How addresses are changed, if they are.
+    pub(super) rewrite: Option<Rewrite>,
+    /// Whether the session of the stream is known.
+    pub(super) is_known: bool,
+}
+
+impl Announced {
+    pub(super) fn stream(self, body: Body) -> Body {
+        passing::changed(body, LARGEST, self)
+    }
+
+    async fn learn(&mut self, data: &[u8]) {
+        let Some(id) = std::str::from_utf8(data).ok().and_then(named) else { return };
+        self.is_known = true;
+        self.served.cancel();
+        let session = Session::new(id, Kind::Transparent, Revision::ASSUMED, self.caller.as_ref());
+        if self.sessions.create(session).await.is_err() {
+            tracing::warn!("a session of the MCP server is not written down");
+        }
+    }
+}
+
+impl Change for Announced {
+    async fn event(&mut self, event: Bytes) -> Bytes {
+        if !self.is_known
+            && let Some(data) = &Event::read(&event).data
+        {
+            self.learn(data).await;
+        }
+        match &self.rewrite {
+            Some(rewrite) => rewrite.announced(event),
+            None => event,
+        }
+    }
+}
+
+/// The session that a text names.
+fn named(data: &str) -> Option<&str> {
+    NAMED.iter().find_map(|before| {
+        let (_, rest) = data.split_once(before)?;
+        let is_part = |letter: char| letter.is_ascii_hexdigit() || letter == '-';
+        let end = rest.find(|letter| !is_part(letter)).unwrap_or(rest.len());
+        Some(&rest[..end]).filter(|id| !id.is_empty())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_are_found_in_what_announces_them() {
+        for (data, expected) in [
+            ("/message?sessionId=4f1c-09&x=1", Some("4f1c-09")),
+            (r#"{"x":1,"sessionId":"ab12"}"#, Some("ab12")),
+            ("/messages/?session_id=4f1c", None),
+            ("/message?sessionId=", None),
+            ("/message", None),
+        ] {
+            assert_eq!(named(data), expected, "{data}");
+        }
+    }
+}

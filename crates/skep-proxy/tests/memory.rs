@@ -1,0 +1,124 @@
+//! What clients and servers that mean no good can make a proxy hold: bytes that are asked for, counted, so that neither the
+//! machine nor its load has a say in it.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+#[path = "proxy/http.rs"]
+#[expect(dead_code, reason = "other tests need more of it")]
+mod http;
+#[path = "proxy/bridge/server.rs"]
+#[expect(dead_code, reason = "other tests need more of it")]
+mod server;
+
+use std::alloc::System;
+
+use serde_json::{Value, json};
+use skep_proxy::{Forwarded, Limits};
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use crate::http::{PATIENCE, Request, call};
+use crate::server::{Setup, limits};
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+const MIB: usize = 1 << 20;
+
+/// Bytes that are held now.
+fn held() -> usize {
+    let stats = ALLOCATOR.stats();
+    let reallocated = stats.bytes_reallocated;
+    let allocated = stats.bytes_allocated - stats.bytes_deallocated;
+    allocated.checked_add_signed(reallocated.min(0)).unwrap_or(allocated)
+}
+
+/// All in one test, because they share what is counted.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_can_make_a_proxy_hold_more_than_its_limits() {
+    // Whatever is made once is made.
+    flood(1).await;
+    lines(1).await;
+    bodies(1).await;
+    nested(1).await;
+    for (what, most, held) in [
+        ("notifications that nobody reads", 8 * MIB, flood(40_000).await),
+        ("lines that are too long", 8 * MIB, lines(64).await),
+        ("bodies that are too large", 24 * MIB, bodies(64).await),
+        ("bodies that are nested too deeply", 24 * MIB, nested(64).await),
+    ] {
+        println!("{what}: {} KiB more than before", held / 1024);
+        assert!(held < most, "{what}: {held} bytes");
+    }
+}
+
+/// A server that tells more than its client reads.
+async fn flood(many: usize) -> usize {
+    let mut setup = Setup::streamable().await;
+    let (mut server, session) = setup.begin().await;
+    let _unread = setup.send(Request::listen(&session)).await;
+    let begun = held();
+    let text = "x".repeat(1000);
+    let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed", "params": {"x": text}});
+    for _ in 0..many {
+        server.write(&changed).await;
+    }
+    // It has read all of it when it has read what comes after.
+    let (answer, ()) = tokio::join!(setup.send(Request::post(&call(1, "a")).plain().in_session(&session)), async {
+        let message = server.expect("tools/call").await;
+        server.answer(&message, &json!({})).await;
+    });
+    assert_eq!(answer.status, 200);
+    held().saturating_sub(begun)
+}
+
+/// A server whose lines do not end.
+async fn lines(many: usize) -> usize {
+    let mut setup = Setup::with_limits(Limits { line_bytes: MIB, ..limits() }).await;
+    let (mut server, _) = setup.begin().await;
+    let begun = held();
+    for _ in 0..many {
+        server.write_bytes(&vec![b'x'; MIB]).await;
+    }
+    held().saturating_sub(begun)
+}
+
+/// Clients that send more than they may, some of them without saying so.
+async fn bodies(many: usize) -> usize {
+    let setup = Setup::sse(Forwarded::default()).await;
+    let mut stream = setup.send(Request::new("GET", "/sse")).await;
+    let path = stream.event().await.unwrap().trim_end().split_once(&setup.address).unwrap().1.to_owned();
+    let begun = held();
+    let mut most = 0;
+    for _ in 0..many {
+        let mut upload = TcpStream::connect(&setup.address).await.unwrap();
+        let head = format!("POST {path} HTTP/1.1\r\nHost: {}\r\nTransfer-Encoding: chunked\r\n\r\n", setup.address);
+        upload.write_all(head.as_bytes()).await.unwrap();
+        let chunk = [format!("{MIB:x}\r\n").as_bytes(), &vec![b'x'; MIB], b"\r\n"].concat();
+        // Until it has had enough.
+        for _ in 0..64 {
+            if upload.write_all(&chunk).await.is_err() {
+                break;
+            }
+            most = most.max(held().saturating_sub(begun));
+        }
+        let mut answer = Vec::new();
+        let _ = tokio::time::timeout(PATIENCE, upload.read_to_end(&mut answer)).await.unwrap();
+    }
+    most
+}
+
+/// Clients whose messages have a million levels.
+async fn nested(many: usize) -> usize {
+    let mut setup = Setup::streamable().await;
+    let (_server, session) = setup.begin().await;
+    let begun = held();
+    let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\",\"params\":{}", "[".repeat(4 * MIB));
+    let mut most = 0;
+    for _ in 0..many {
+        let post = Request::post(&Value::Null).body(body.clone()).in_session(&session);
+        assert_eq!(setup.send(post).await.status, 400);
+        most = most.max(held().saturating_sub(begun));
+    }
+    most
+}

@@ -1,0 +1,93 @@
+//! Requests that stand alone, before proxies that share their sessions in a real Redis.
+
+use redis::Commands as _;
+use serde_json::{Value, json};
+use skep_conformance::redis::RedisServer;
+use skep_proxy::Proxy;
+
+use crate::bridge::server::{Setup, limits};
+use crate::eras::stands_alone;
+use crate::http::{Request, initialize, modern, with_capabilities};
+use crate::redis::{before, look, store};
+use crate::transparent::server::{Server, reply, with_sessions};
+
+/// What is left of the time of the only session.
+fn left(looking: &mut redis::Connection) -> i64 {
+    let [key] = looking.keys::<_, Vec<String>>("*-*-*-*").unwrap().try_into().unwrap();
+    looking.ttl(key).unwrap()
+}
+
+#[tokio::test]
+async fn trap_2_a_session_lives_no_longer_for_being_named_by_what_stands_alone() {
+    let Some(mut redis) = RedisServer::start("trap_2_a_session_lives_no_longer_for_being_named_by_what_stands_alone")
+    else {
+        return;
+    };
+    let mut looking = look(&redis);
+    let mut bridge = Setup::new(limits(), store(&redis).await, Proxy::streamable).await;
+    let (mut process, session) = bridge.begin().await;
+    bridge.speak_modern(&mut process).await;
+    let server = Server::start(with_sessions("a")).await;
+    let transparent = before(&redis, &server).await;
+    let expire = |looking: &mut redis::Connection| {
+        let [key] = looking.keys::<_, Vec<String>>("*-*-*-*").unwrap().try_into().unwrap();
+        let _: () = looking.expire(key, 60).unwrap();
+    };
+    expire(&mut looking);
+    let call = |id: u32| modern(id, "tools/list", json!({})).in_session(&session);
+    let answered = async |request: Request, process: &mut crate::bridge::server::Server| {
+        let (answer, ()) = tokio::join!(bridge.send(request), async {
+            let message = process.expect("tools/list").await;
+            process.answer(&message, &json!({"tools": []})).await;
+        });
+        answer.status
+    };
+    assert_eq!(answered(call(1), &mut process).await, 200);
+    assert!(left(&mut looking) <= 60, "it was not used");
+    assert_eq!(bridge.send(Request::new("DELETE", "/mcp").in_session(&session)).await.status, 204);
+
+    transparent.send(Request::post(&initialize("2025-11-25"))).await;
+    expire(&mut looking);
+    assert_eq!(transparent.send(modern(1, "tools/list", json!({})).in_session("a-0")).await.status, 200);
+    assert!(left(&mut looking) <= 60, "it was not used");
+
+    // What needs no session is served without the store.
+    redis.kill();
+    assert_eq!(answered(call(2), &mut process).await, 200);
+    assert_eq!(transparent.send(modern(2, "tools/list", json!({})).in_session("a-0")).await.status, 200);
+}
+
+#[tokio::test]
+async fn what_has_to_be_repeated_may_be_brought_to_any_proxy() {
+    let Some(mut redis) = RedisServer::start("what_has_to_be_repeated_may_be_brought_to_any_proxy") else { return };
+    let server = Server::start(|seen| {
+        let message = seen.json();
+        if message["method"] != "tools/call" {
+            return stands_alone(seen);
+        }
+        let state = &message["params"]["requestState"];
+        let result = match state.as_str() {
+            None => json!({"resultType": "input_required", "requestState": "own"}),
+            Some(_) => json!({"resultType": "complete", "content": [], "state": state}),
+        };
+        let body = json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string();
+        reply(200, &[("content-type", "application/json")], body)
+    })
+    .await;
+    let (first, second) = (before(&redis, &server).await, before(&redis, &server).await);
+    let call = |state: &Value| {
+        let mut params = json!({"name": "a"});
+        if !state.is_null() {
+            params["requestState"] = state.clone();
+        }
+        with_capabilities(1, "tools/call", params, &json!({}))
+    };
+    let state = first.send(call(&Value::Null)).await.json().await["result"]["requestState"].clone();
+    let done = second.send(call(&state)).await.json().await;
+    assert_eq!(done["result"]["state"], "own");
+    // Both know the key by now.
+    redis.kill();
+    assert_eq!(first.send(call(&state)).await.json().await["result"]["state"], "own");
+    let written = state.as_str().unwrap();
+    assert!(written.starts_with("sk1."), "{written}");
+}
