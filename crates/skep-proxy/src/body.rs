@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use futures::{Stream, StreamExt as _};
 use http_body::{Frame, SizeHint};
+use tokio_util::sync::CancellationToken;
 
 /// Why a body ended before its end.
 pub type BodyError = Box<dyn std::error::Error + Send + Sync>;
@@ -26,11 +27,19 @@ impl Body {
         Self::Stream(Box::pin(parts))
     }
 
+    /// The same body, which ends when `stop` is cancelled.
+    pub(crate) fn until(self, stop: CancellationToken) -> Self {
+        Self::stream(self.parts().take_until(stop.cancelled_owned()))
+    }
+
     /// The same body with something before it.
     pub(crate) fn after(self, first: Bytes) -> Self {
-        let rest = http_body_util::BodyStream::new(self);
-        let rest = rest.filter_map(async |frame| frame.map(|frame| frame.into_data().ok()).transpose());
-        Self::stream(futures::stream::once(std::future::ready(Ok(first))).chain(rest))
+        Self::stream(futures::stream::once(std::future::ready(Ok(first))).chain(self.parts()))
+    }
+
+    fn parts(self) -> impl Stream<Item = Result<Bytes, BodyError>> + Send {
+        let frames = http_body_util::BodyStream::new(self);
+        frames.filter_map(async |frame| frame.map(|frame| frame.into_data().ok()).transpose())
     }
 }
 

@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use http::{Request, StatusCode};
+use http::header::CONTENT_LENGTH;
+use http::{Method, Request, StatusCode};
 use hyper::body::Incoming;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{self, Answer};
 use crate::cors;
+use crate::eras::http::is_stream;
 use crate::forwarded::Forwarded;
 use crate::guard::Guard;
 use crate::health::{self, Health};
@@ -22,7 +24,7 @@ use crate::middleware::{Middleware, telemetry};
 use crate::readiness::Readiness;
 use crate::stdio::{Bridge, Paths, Sse, Streamable};
 use crate::tls::TlsIdentity;
-use crate::transparent::Transparent;
+use crate::transparent::{Dialect, Transparent};
 use crate::upload::Upload;
 
 /// How clients reach the server.
@@ -122,9 +124,9 @@ impl Proxy {
             tracing::warn!("web pages of any origin may use this proxy; list those that may in allowed_origins");
         }
         let (limits, tls) = (self.limits.clone(), self.tls.clone());
-        let surface = Arc::new(Surface { proxy: self, guard });
         // Whoever stops the proxy stops it here, and so does a server that is gone.
         let stop = stop.child_token();
+        let surface = Arc::new(Surface { proxy: self, guard, stop: stop.clone() });
         let watching = async {
             let Transport::Transparent(transparent) = &surface.proxy.transport else { return Ok(()) };
             tokio::select! {
@@ -164,6 +166,8 @@ impl Proxy {
 struct Surface {
     proxy: Proxy,
     guard: Guard,
+    /// Cancelled when the proxy stops.
+    stop: CancellationToken,
 }
 
 impl Service for Surface {
@@ -204,7 +208,15 @@ impl Surface {
             return refusal;
         }
         let Proxy { middleware, limits, transport, .. } = &self.proxy;
-        middleware.chain().answer(peer, request, limits, transport).await
+        // The stream of a session answers nothing, so that nobody waits for its end. A bridge ends its own.
+        let is_open_ended = request.method() == Method::GET
+            && matches!(transport, Transport::Transparent(server) if server.dialect() == Dialect::Streamable);
+        let mut answer = middleware.chain().answer(peer, request, limits, transport).await;
+        if is_open_ended && is_stream(answer.headers()) {
+            answer.headers_mut().remove(CONTENT_LENGTH);
+            return answer.map(|body| body.until(self.stop.clone()));
+        }
+        answer
     }
 }
 

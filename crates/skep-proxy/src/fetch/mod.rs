@@ -259,9 +259,14 @@ fn failure(host: String, error: &hyper_util::client::legacy::Error) -> FetchErro
     if let Some(closed) = Closed::within(error) {
         return FetchError::Closed(closed.to_string());
     }
-    let mut last: &dyn Error = error;
+    FetchError::Unreachable { host, cause: cause(error) }
+}
+
+/// What an error comes from in the end, which says more than that a connection failed.
+pub(crate) fn cause(error: &dyn Error) -> String {
+    let mut last = error;
     while let Some(cause) = last.source() {
         last = cause;
     }
-    FetchError::Unreachable { host, cause: last.to_string() }
+    last.to_string()
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::process::{Child, Command};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -18,6 +18,8 @@ use super::processes::Processes;
 
 /// How long a process may take to end, each time it is told to.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How often it is looked whether what it has started is still there.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Makes connections to a server's standard input and output. Each call makes a new one; the one before has ended.
 pub trait Connector: Send + Sync + 'static {
@@ -98,17 +100,27 @@ impl ChildProcess {
     }
 }
 
-/// Ends a process whose input is closed: it is waited for, then asked, then not asked any more.
+/// Ends a process whose input is closed, and all that it has started: they are waited for, then asked, then not asked any
+/// more.
 async fn end(mut child: Child) {
+    let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
     for signal in [Signal::TERM, Signal::KILL] {
-        if tokio::time::timeout(PATIENCE, child.wait()).await.is_ok() {
+        if tokio::time::timeout(PATIENCE, gone(&mut child, group)).await.is_ok() {
             return;
         }
-        let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         let told = group.map(|group| kill_process_group(group, signal));
         tracing::debug!(?signal, ?told, "the MCP server does not end");
     }
-    let _ = tokio::time::timeout(PATIENCE, child.wait()).await;
+    let _ = tokio::time::timeout(PATIENCE, gone(&mut child, group)).await;
+}
+
+/// Waits for the end of a process and of its group.
+async fn gone(child: &mut Child, group: Option<Pid>) {
+    let _ = child.wait().await;
+    // Nobody tells when somebody else's children end.
+    while group.is_some_and(|group| test_kill_process_group(group).is_ok()) {
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
 }
 
 /// Processes of this machine, so many at the same time.

@@ -1,8 +1,8 @@
 //! The headers of a request on its way to the server, and of an answer on its way back.
 
 use http::header::{
-    CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, FORWARDED, HOST, TE, TRAILER, TRANSFER_ENCODING,
-    UPGRADE,
+    CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, FORWARDED, HOST, PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use skep_mcp::era::Era;
@@ -15,8 +15,10 @@ use crate::listener::Peer;
 use crate::stdio::mirrors::Mirrors;
 
 /// What is said between two neighbours only.
-const BETWEEN_NEIGHBOURS: [HeaderName; 8] = [
+const BETWEEN_NEIGHBOURS: [HeaderName; 10] = [
     CONNECTION,
+    PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION,
     TE,
     TRAILER,
     TRANSFER_ENCODING,

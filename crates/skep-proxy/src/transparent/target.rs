@@ -35,6 +35,11 @@ pub enum TargetError {
     /// It has no host.
     #[error("{0} names no host")]
     NoHost(String),
+    /// It says who asks.
+    #[error(
+        "the address at {0} carries a user name; hint: leave it out, and have the proxy send an Authorization header"
+    )]
+    User(String),
     /// It is neither http nor https.
     #[error("{0} is neither http nor https")]
     Scheme(String),
@@ -95,6 +100,10 @@ impl Target {
             return Err(TargetError::Scheme(written.to_owned()));
         }
         let authority = address.authority().cloned().ok_or_else(|| TargetError::NoHost(written.to_owned()))?;
+        if let Some((_, host)) = authority.as_str().rsplit_once('@') {
+            // Not all of it, because a password may be in it.
+            return Err(TargetError::User(host.to_owned()));
+        }
         // An address without a path reads as one with the path `/`.
         let has_path = written.split_once("://").is_some_and(|(_, rest)| rest.contains('/'));
         Ok(Self {
@@ -182,5 +191,7 @@ mod tests {
         for address in ["ftp://a", "/mcp", "a:1"] {
             assert!(Target::local(Dialect::Sse, address).is_err(), "{address}");
         }
+        let told = Target::remote(Dialect::Sse, "https://bee:honey@r.example:1/sse").unwrap_err().to_string();
+        assert!(told.contains("at r.example:1 carries a user name") && !told.contains("honey"), "{told}");
     }
 }

@@ -11,6 +11,7 @@ use hyper_util::client::legacy::{Client, Error};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 use super::target::Target;
+use crate::fetch;
 use crate::fetch::resolve::{Closed, Resolver};
 use crate::limits::Limits;
 use crate::middleware::aws_sts::Signer;
@@ -49,7 +50,7 @@ impl From<Error> for Failed {
         if let Some(closed) = Closed::within(&error) {
             return closed.into();
         }
-        tracing::warn!(%error, "the MCP server cannot be reached");
+        tracing::warn!(error = fetch::cause(&error), "the MCP server cannot be reached");
         Self { is_unreached: error.is_connect() }
     }
 }

@@ -56,3 +56,13 @@ async fn a_process_that_will_not_end_is_ended() {
     let process = told_by(script, folder.path()).await;
     assert!(!Path::new("/proc").join(process.trim()).exists());
 }
+
+#[tokio::test]
+async fn what_a_process_has_started_does_not_outlive_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = r#"sleep 1000 & echo $! > "$2"; : > "$1"; cat > /dev/null"#;
+    let started = told_by(script, folder.path()).await;
+    // It has ended, too, while nobody has asked how.
+    let stat = std::fs::read_to_string(Path::new("/proc").join(started.trim()).join("stat")).unwrap_or_default();
+    assert!(stat.is_empty() || stat.contains(") Z "), "{stat}");
+}

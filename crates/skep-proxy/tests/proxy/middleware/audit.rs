@@ -222,8 +222,7 @@ async fn each_message_of_a_batch_is_recorded_with_how_it_ended() {
             Some(2) => json!({"jsonrpc": "2.0", "id": 2, "error": {"code": -3, "message": "no"}}),
             _ => json!({"jsonrpc": "2.0", "id": message["id"], "result": {}}),
         };
-        let answers: Vec<Value> = seen.json().as_array().into_iter().flatten().map(answer).collect();
-        reply(200, &[("content-type", "application/json")], json!(answers).to_string())
+        reply(200, &[("content-type", "application/json")], answer(&seen.json()).to_string())
     })
     .await;
     let batch = json!([request(1, "ping", &json!({})), call(2, "feed"), request(3, "prompts/list", &json!({}))]);

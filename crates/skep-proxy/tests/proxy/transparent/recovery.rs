@@ -26,6 +26,18 @@ async fn trap_18_a_session_outlives_its_server_more_than_once() {
 }
 
 #[tokio::test]
+async fn a_handshake_that_is_too_large_to_be_kept_is_not_made_again() {
+    let server = Server::start(with_sessions("a")).await;
+    let before = Before::local(Dialect::Streamable, &server.address).await;
+    let mut large = initialize("2025-11-25");
+    large["params"]["padding"] = "x".repeat(100 << 10).into();
+    assert_eq!(before.send(Request::post(&large)).await.status, 200);
+    server.replace(with_sessions("b"));
+    assert_eq!(before.send(Request::post(&call(5, "x")).in_session("a-0")).await.status, 404);
+    assert!(server.seen().iter().all(|seen| seen.json()["method"] != "initialize"));
+}
+
+#[tokio::test]
 async fn many_requests_at_once_make_one_handshake() {
     let server = Server::start(with_sessions("a")).await;
     let before = Before::local(Dialect::Streamable, &server.address).await;

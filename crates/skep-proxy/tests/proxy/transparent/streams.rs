@@ -60,6 +60,18 @@ async fn events_are_passed_on_as_they_come_and_as_they_are() {
 }
 
 #[tokio::test]
+async fn the_stream_of_a_session_ends_with_the_proxy_and_does_not_keep_it() {
+    let (server, sender) = streaming().await;
+    let mut before = Before::local(Dialect::Streamable, &server.address).await;
+    let mut stream = before.send(Request::new("GET", "/mcp").header("Accept", "text/event-stream")).await;
+    sender.send("data: 1\n\n").unwrap();
+    assert_eq!(stream.event().await.unwrap(), "data: 1\n\n");
+    // It is ended, not cut, while the server would go on.
+    let ((), end) = tokio::join!(before.stop(), stream.event());
+    assert_eq!(end, None);
+}
+
+#[tokio::test]
 async fn events_do_not_wait_for_each_other_when_their_length_is_known() {
     let (server, sender) = streaming_with(&[("content-type", "text/event-stream"), ("content-length", "18")]).await;
     let before = Before::local(Dialect::Streamable, &server.address).await;
