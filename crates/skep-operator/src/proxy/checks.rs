@@ -75,7 +75,7 @@ pub fn without_effect(config: &str, type_: ExternalAuthType, kind: &str, is_remo
         | ExternalAuthType::Obo => return None,
     };
     let text = format!(
-        "MCPExternalAuthConfig '{config}' is of type {name}, which has no effect on {kind}: {instead}, and remove \
+        "MCPExternalAuthConfig '{config}' is of type {name}, which has no effect on {kind}: {instead}; remove \
          spec.externalAuthConfigRef"
     );
     let type_ = types::EXTERNAL_AUTH_CONFIG_VALIDATED;

@@ -222,7 +222,7 @@ fn serve_in_pod(server: &str, additions: &Value, variables: &[(&str, &str)]) -> 
     let folder = TempDir::new().unwrap();
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let mut config = json!({"name": "n", "port": free.port(), "transport": "streamable-http",
-        "remote_url": format!("http://{server}/mcp"),
+        "remote_url": format!("http://{server}/mcp"), "allow_private_endpoint": true,
         "middleware_configs": [{"type": "auth", "parameters": {}}, {"type": "recovery", "parameters": null}]});
     for (name, value) in additions.as_object().unwrap() {
         config[name] = value.clone();
