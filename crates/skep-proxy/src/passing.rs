@@ -1,7 +1,8 @@
 //! Streams of events on their way to a client. Somebody may change an event; what nobody changes passes byte for byte.
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures::StreamExt as _;
+use http_body::Body as _;
 use http_body_util::BodyExt as _;
 use skep_mcp::sse::{Piece, Splitter};
 
@@ -64,6 +65,35 @@ impl<C: Change> Passing<C> {
         }
         Ok(passed.into())
     }
+}
+
+/// What was read of a body.
+pub(crate) enum Held {
+    Whole(Bytes),
+    /// Its beginning, and the rest, which was not read.
+    Begun(Bytes, Body),
+}
+
+/// Reads a body until it ends, is larger than `largest`, or has begun in a way that is enough. One that breaks off gives what
+/// came before that.
+pub(crate) async fn hold(
+    mut body: Body,
+    largest: usize,
+    mut is_enough: impl FnMut(&[u8]) -> bool,
+) -> Result<Held, (Bytes, BodyError)> {
+    let mut text = BytesMut::new();
+    while !body.is_end_stream()
+        && let Some(frame) = body.frame().await
+    {
+        match frame {
+            Ok(frame) => text.extend_from_slice(frame.data_ref().map(Bytes::as_ref).unwrap_or_default()),
+            Err(error) => return Err((text.freeze(), error)),
+        }
+        if is_enough(&text) || text.len() > largest {
+            return Ok(Held::Begun(text.freeze(), body));
+        }
+    }
+    Ok(Held::Whole(text.freeze()))
 }
 
 /// An event with other data, and all its other lines as they are.

@@ -15,14 +15,8 @@ use crate::revision::Revision;
 
 /// A request that stands alone, as one of a session.
 pub fn older_request(request: &Message) -> Result<String, EditError> {
-    let keys = [
-        MetaKey::ProtocolVersion,
-        MetaKey::ClientCapabilities,
-        MetaKey::ClientInfo,
-        MetaKey::LogLevel,
-        MetaKey::SubscriptionId,
-    ];
-    let text = remove_all(request.as_str().to_owned(), &["params", "_meta"], &keys.map(MetaKey::name))?;
+    let keys = MetaKey::BETWEEN_NEIGHBOURS.map(MetaKey::name);
+    let text = remove_all(request.as_str().to_owned(), &["params", "_meta"], &keys)?;
     let without = |text: String, name| Ok::<_, EditError>(json::remove(&text, &["params", name])?.unwrap_or(text));
     without(without(text, "inputResponses")?, "requestState")
 }

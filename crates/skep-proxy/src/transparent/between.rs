@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH};
 use http::{HeaderValue, StatusCode};
-use http_body_util::BodyExt as _;
 use parking_lot::Mutex;
 use skep_mcp::sse::Event;
 use skep_mcp::{Message, Param, Payload, Revision, header, json, translate};
@@ -17,7 +16,7 @@ use super::look::Known;
 use super::upstream::Outgoing;
 use crate::body::{Body, BodyError};
 use crate::eras::http::{is_json, is_stream};
-use crate::passing::{self, Change};
+use crate::passing::{self, Change, Held};
 use crate::sessions::Session;
 
 /// What belongs to a session whose server speaks another revision than its client: that revision.
@@ -92,15 +91,17 @@ impl Between {
         if !is_json(&head.headers) {
             return body;
         }
-        match read(body, largest).await {
-            Read::Whole(text) => {
+        match passing::hold(body, largest, |_| false).await {
+            Ok(Held::Whole(text)) => {
                 let changed = std::str::from_utf8(&text).ok().and_then(|text| self.message(text));
                 if changed.is_some() {
                     head.headers.remove(CONTENT_LENGTH);
                 }
                 Body::Full(changed.map_or(text, Bytes::from))
             }
-            Read::Part(body) => body,
+            Ok(Held::Begun(text, body)) => body.after(text),
+            // Whoever reads on finds out where it ends.
+            Err((text, error)) => broken(error).after(text),
         }
     }
 
@@ -170,29 +171,6 @@ fn without_data(event: &Event<'_>) -> Bytes {
     }
     text.push(b'\n');
     text.into()
-}
-
-/// A body that was to be read.
-enum Read {
-    Whole(Bytes),
-    /// It is too long, and as it was.
-    Part(Body),
-}
-
-async fn read(mut body: Body, largest: usize) -> Read {
-    let mut text = Vec::new();
-    while let Some(frame) = body.frame().await {
-        match frame.map(http_body::Frame::into_data) {
-            Ok(Ok(data)) => text.extend_from_slice(&data),
-            Ok(Err(_)) => {}
-            // Whoever reads on finds out where it ends.
-            Err(error) => return Read::Part(broken(error).after(text.into())),
-        }
-        if text.len() > largest {
-            return Read::Part(body.after(text.into()));
-        }
-    }
-    Read::Whole(text.into())
 }
 
 fn broken(error: BodyError) -> Body {

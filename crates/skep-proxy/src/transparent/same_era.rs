@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures::StreamExt as _;
 use http::Response;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use http::request::Parts;
-use http_body::Body as _;
 use http_body_util::BodyExt as _;
 use skep_mcp::fault::{Fault, INTERNAL_ERROR};
 use skep_mcp::lines::{Line, LineSplitter};
@@ -21,7 +20,7 @@ use crate::body::{Body, BodyError};
 use crate::eras::alone::Alone;
 use crate::eras::http::{is_json, is_stream};
 use crate::eras::seal::{Broken, refusal};
-use crate::passing::{self, Change};
+use crate::passing::{self, Change, Held};
 
 impl Transparent {
     /// Gives a request back what its server told its client to repeat, and keeps what its answer is looked at with.
@@ -49,51 +48,44 @@ pub(super) async fn adapted(alone: Alone, answer: Answer, largest: usize) -> Res
     if !is_json(headers) {
         return Ok(answer);
     }
-    let (mut head, mut body) = answer.into_parts();
-    let read = read(&mut body, largest).await.map_err(|_| answer::empty(http::StatusCode::BAD_GATEWAY))?;
-    Ok(match read {
-        Read::Whole(text) => {
+    let (mut head, body) = answer.into_parts();
+    let mut form = Form::Unknown;
+    let read = passing::hold(body, largest, |begun| form.is_several(begun)).await;
+    Ok(match read.map_err(|_| answer::empty(http::StatusCode::BAD_GATEWAY))? {
+        Held::Whole(text) => {
             let changed = Message::read(text.clone()).ok().and_then(|message| alone.message(&message));
             if changed.is_some() {
                 head.headers.remove(CONTENT_LENGTH);
             }
             Response::from_parts(head, Body::Full(changed.unwrap_or(text)))
         }
-        Read::Several(begun) => answer::events(one_by_one(alone, &begun, body, largest)),
-        Read::TooLarge(begun) => Response::from_parts(head, body.after(begun)),
+        Held::Begun(begun, body) if form == Form::Several => answer::events(one_by_one(alone, &begun, body, largest)),
+        Held::Begun(begun, body) => Response::from_parts(head, body.after(begun)),
     })
 }
 
-/// What is in a body that calls itself JSON.
-enum Read {
-    Whole(Bytes),
-    /// Several messages, with line ends between them, of which this is the beginning.
-    Several(Bytes),
-    TooLarge(Bytes),
+/// What is in a body that calls itself JSON, as far as its beginning tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Unknown,
+    One,
+    /// Several messages, with line ends between them.
+    Several,
 }
 
-async fn read(body: &mut Body, largest: usize) -> Result<Read, BodyError> {
-    let mut text = BytesMut::new();
-    let mut is_one = false;
-    while !body.is_end_stream()
-        && let Some(frame) = body.frame().await
-    {
-        text.extend_from_slice(frame?.data_ref().map(Bytes::as_ref).unwrap_or_default());
-        let first = text.trim_ascii_start();
-        if let Some(end) = memchr::memchr(b'\n', first).filter(|_| !is_one) {
+impl Form {
+    /// Whether a body that begins like this has several messages.
+    fn is_several(&mut self, begun: &[u8]) -> bool {
+        let first = begun.trim_ascii_start();
+        if let Some(end) = memchr::memchr(b'\n', first).filter(|_| *self == Self::Unknown) {
             // What comes before an answer is followed by one. A text of several lines that is one message does not end with
             // the first of them.
             let first = Message::read(Bytes::copy_from_slice(&first[..end]));
-            if first.is_ok_and(|message| message.kind() != Kind::Response) {
-                return Ok(Read::Several(text.freeze()));
-            }
-            is_one = true;
+            let is_several = first.is_ok_and(|message| message.kind() != Kind::Response);
+            *self = if is_several { Self::Several } else { Self::One };
         }
-        if text.len() > largest {
-            return Ok(Read::TooLarge(text.freeze()));
-        }
+        *self == Self::Several
     }
-    Ok(Read::Whole(text.freeze()))
 }
 
 /// A body of lines while it is read.
