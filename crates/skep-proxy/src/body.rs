@@ -8,6 +8,8 @@ use futures::{Stream, StreamExt as _};
 use http_body::{Frame, SizeHint};
 use tokio_util::sync::CancellationToken;
 
+use crate::transparent::upstream::FromServer;
+
 /// Why a body ended before its end.
 pub type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -16,7 +18,7 @@ pub enum Body {
     /// All of it, known beforehand.
     Full(Bytes),
     /// What a server behind the proxy sends, as it comes.
-    Incoming(hyper::body::Incoming),
+    FromServer(FromServer),
     /// What the proxy says as it goes.
     Stream(Pin<Box<dyn Stream<Item = Result<Bytes, BodyError>> + Send>>),
 }
@@ -47,7 +49,7 @@ impl std::fmt::Debug for Body {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(match self {
             Self::Full(_) => "Full",
-            Self::Incoming(_) => "Incoming",
+            Self::FromServer(_) => "FromServer",
             Self::Stream(_) => "Stream",
         })
     }
@@ -76,7 +78,7 @@ impl http_body::Body for Body {
         match &mut *self {
             Self::Full(bytes) if bytes.is_empty() => Poll::Ready(None),
             Self::Full(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
-            Self::Incoming(body) => {
+            Self::FromServer(body) => {
                 Pin::new(body).poll_frame(context).map(|frame| frame.map(|frame| frame.map_err(Into::into)))
             }
             Self::Stream(parts) => parts.as_mut().poll_next(context).map(|part| part.map(|part| part.map(Frame::data))),
@@ -86,7 +88,7 @@ impl http_body::Body for Body {
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Full(bytes) => bytes.is_empty(),
-            Self::Incoming(body) => body.is_end_stream(),
+            Self::FromServer(body) => body.is_end_stream(),
             Self::Stream(_) => false,
         }
     }
@@ -94,7 +96,7 @@ impl http_body::Body for Body {
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Self::Incoming(body) => body.size_hint(),
+            Self::FromServer(body) => body.size_hint(),
             Self::Stream(_) => SizeHint::default(),
         }
     }

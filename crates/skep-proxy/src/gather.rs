@@ -2,7 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
-use hyper::body::{Body as _, Incoming};
+use hyper::body::Body;
 
 /// Why a body was not taken.
 #[derive(Debug, thiserror::Error)]
@@ -14,7 +14,10 @@ pub(crate) enum Ungathered {
 }
 
 /// All of a body, which may have so many bytes.
-pub(crate) async fn gather(mut body: Incoming, largest: usize) -> Result<Bytes, Ungathered> {
+pub(crate) async fn gather(
+    mut body: impl Body<Data = Bytes, Error = hyper::Error> + Unpin,
+    largest: usize,
+) -> Result<Bytes, Ungathered> {
     if usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX) > largest {
         return Err(Ungathered::TooLarge);
     }

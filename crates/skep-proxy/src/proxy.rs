@@ -222,18 +222,15 @@ impl Surface {
 
 impl Destination for Transport {
     fn answer(&self, peer: Peer, request: Request<Upload>) -> BoxFuture<'_, Answer> {
-        async move {
-            match (self, request.uri().path()) {
-                (Self::Streamable { older, .. }, "/mcp") if older.is_meant(&request) => {
-                    older.serve(peer.scheme, request).await
-                }
-                (Self::Streamable { streamable, .. }, "/mcp") => streamable.serve(request).await,
-                (Self::Sse(sse), path) if path == sse.paths.stream => sse.open(peer.scheme, request).await,
-                (Self::Sse(sse), path) if path == sse.paths.messages => sse.post(request).await,
-                (Self::Transparent(transparent), _) => transparent.serve(peer, request).await,
-                _ => answer::text(StatusCode::NOT_FOUND, "404 page not found"),
+        match (self, request.uri().path()) {
+            (Self::Streamable { older, .. }, "/mcp") if older.is_meant(&request) => {
+                older.serve(peer.scheme, request).boxed()
             }
+            (Self::Streamable { streamable, .. }, "/mcp") => streamable.serve(request).boxed(),
+            (Self::Sse(sse), path) if path == sse.paths.stream => sse.open(peer.scheme, request).boxed(),
+            (Self::Sse(sse), path) if path == sse.paths.messages => sse.post(request).boxed(),
+            (Self::Transparent(transparent), _) => transparent.serve(peer, request).boxed(),
+            _ => std::future::ready(answer::text(StatusCode::NOT_FOUND, "404 page not found")).boxed(),
         }
-        .boxed()
     }
 }

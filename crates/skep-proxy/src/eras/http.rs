@@ -10,7 +10,6 @@ use http::header::{
     ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri};
-use hyper::body::Incoming;
 use skep_mcp::{Message, Param, Revision, header, method, translate};
 
 use super::line::{Line, Lost, Replies};
@@ -19,7 +18,7 @@ use super::verdict::Eras;
 use crate::answer;
 use crate::middleware::aws_sts::Signer;
 use crate::stdio::mirrors::Mirrors;
-use crate::transparent::upstream::{Outgoing, Upstream};
+use crate::transparent::upstream::{FromServer, Outgoing, Upstream};
 
 /// What is said in headers about the message, which is not the client's to say.
 const OURS: [http::HeaderName; 10] = [
@@ -148,7 +147,7 @@ impl HttpLine {
     }
 
     /// The stream from after an event on, or the one for what belongs to no request.
-    pub(super) async fn get(&self, after: Option<&str>) -> Option<Response<Incoming>> {
+    pub(super) async fn get(&self, after: Option<&str>) -> Option<Response<FromServer>> {
         let mut outgoing = self.outgoing(Method::GET, Bytes::new(), None);
         outgoing.headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         if let Some(after) = after {
@@ -203,7 +202,7 @@ impl HttpLine {
     }
 
     /// Sends a message, and gives a response that is one of the protocol.
-    async fn post(&self, body: Bytes, message: Option<&Message>) -> Result<Response<Incoming>, Lost> {
+    async fn post(&self, body: Bytes, message: Option<&Message>) -> Result<Response<FromServer>, Lost> {
         let outgoing = self.outgoing(Method::POST, body, message);
         let response = self.upstream.send(&outgoing).await.map_err(|_| Lost::Unreached)?;
         let status = response.status();
@@ -225,7 +224,7 @@ impl HttpLine {
         Message::read(translate::request_for(request, *revision)?).ok()
     }
 
-    fn replies(&self, response: Response<Incoming>, request: &Message, number: Option<u64>) -> Replies {
+    fn replies(&self, response: Response<FromServer>, request: &Message, number: Option<u64>) -> Replies {
         Reading::new(self.clone(), response, Expected::new(request, number), self.largest).replies()
     }
 
@@ -238,7 +237,7 @@ impl HttpLine {
 pub(crate) use super::reading::{is_json, is_stream};
 
 /// What of a response that is none of the protocol matters to a client.
-pub(super) fn refusal(response: &Response<Incoming>) -> answer::Answer {
+pub(super) fn refusal(response: &Response<FromServer>) -> answer::Answer {
     let mut told = answer::text(response.status(), "the MCP server refuses the request");
     for name in [WWW_AUTHENTICATE, RETRY_AFTER] {
         for value in response.headers().get_all(&name) {

@@ -8,7 +8,6 @@ use futures::StreamExt as _;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Response};
 use http_body_util::BodyExt as _;
-use hyper::body::Incoming;
 use serde_json::json;
 use skep_mcp::fault::{Fault, INTERNAL_ERROR};
 use skep_mcp::sse::{Event, Piece, Splitter};
@@ -16,6 +15,7 @@ use skep_mcp::{Id, Kind, Message, MetaKey, Param, Payload, json, method};
 
 use super::http::HttpLine;
 use super::line::{self, Line as _, Replies};
+use crate::transparent::upstream::FromServer;
 
 /// How often a stream that broke is taken up again.
 const RESUMPTIONS: u32 = 3;
@@ -44,7 +44,7 @@ impl Expected {
 #[derive(Debug)]
 pub(super) struct Reading {
     line: HttpLine,
-    body: Incoming,
+    body: FromServer,
     form: Form,
     ready: VecDeque<Message>,
     expected: Expected,
@@ -63,7 +63,7 @@ enum Form {
 }
 
 impl Reading {
-    pub(super) fn new(line: HttpLine, response: Response<Incoming>, expected: Expected, largest: usize) -> Self {
+    pub(super) fn new(line: HttpLine, response: Response<FromServer>, expected: Expected, largest: usize) -> Self {
         let form = if is_stream(response.headers()) {
             Form::Events(Splitter::new(largest))
         } else {

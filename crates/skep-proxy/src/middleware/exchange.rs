@@ -36,7 +36,7 @@ pub(crate) struct Exchange<'a> {
 pub(crate) struct Notes {
     identity: OnceLock<Arc<Identity>>,
     /// The last version of what is in the body: one message, those of a batch, or none.
-    messages: Mutex<Vec<Message>>,
+    messages: Mutex<Arc<[Message]>>,
     is_denied: AtomicBool,
     /// The calls whose limits were looked at.
     checks: Mutex<Vec<Check>>,
@@ -49,8 +49,8 @@ impl Notes {
     }
 
     /// The message or the messages of a batch, in their last version so far.
-    pub(crate) fn messages(&self) -> Vec<Message> {
-        self.messages.lock().clone()
+    pub(crate) fn messages(&self) -> Arc<[Message]> {
+        Arc::clone(&self.messages.lock())
     }
 
     /// Says that the caller may not do that, whatever status the answer has.

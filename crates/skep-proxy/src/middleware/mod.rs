@@ -26,6 +26,7 @@ mod parse;
 mod rate_limit;
 mod recovery;
 mod refusal;
+mod remembered;
 mod strip_credentials;
 mod subject;
 pub(crate) mod telemetry;

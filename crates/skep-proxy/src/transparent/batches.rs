@@ -23,6 +23,10 @@ impl Transparent {
         if !matches!(known.payload, Some(Payload::Batch(_))) || is_taken_together {
             return Ok(None);
         }
+        Box::pin(self.one_by_one(peer, parts, known)).await
+    }
+
+    async fn one_by_one(&self, peer: Peer, parts: &Parts, known: &mut Known) -> Result<Option<Answer>, Answer> {
         intake::require_json(&parts.headers)?;
         let line = self.line(peer, parts)?;
         let line = match known.between {

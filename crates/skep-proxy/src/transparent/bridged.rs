@@ -7,7 +7,6 @@ use std::time::Duration;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode};
-use hyper::body::Incoming;
 use parking_lot::Mutex;
 use skep_mcp::era::Era;
 use skep_mcp::fault::{Fault, INTERNAL_ERROR};
@@ -17,6 +16,7 @@ use super::Transparent;
 use super::look::Known;
 use super::opening::Opening;
 use super::target::Dialect;
+use super::upstream::FromServer;
 use crate::answer::{self, Answer};
 use crate::body::Body;
 use crate::eras::http::{HttpLine, is_json, is_stream};
@@ -82,7 +82,8 @@ impl Bridging {
 }
 
 impl Transparent {
-    /// Answers a request whose client is of another era than the server.
+    /// Answers a request whose client is of another era than the server. What that takes is in boxes, because every request
+    /// would have room for it otherwise.
     pub(super) async fn bridge(&self, peer: Peer, parts: &Parts, known: &mut Known) -> Result<Option<Answer>, Answer> {
         let is_modern = known.era == Some(Era::Modern);
         if self.target.dialect != Dialect::Streamable && !is_modern {
@@ -92,15 +93,15 @@ impl Transparent {
         if let Some(session) = session
             && known.handshake.is_none()
         {
-            return self.serve_legacy_client(peer, parts, known, &session).await.map(Some);
+            return Box::pin(self.serve_legacy_client(peer, parts, known, &session)).await.map(Some);
         }
         match &known.payload {
             Some(Payload::Single(message)) if is_modern => {
                 let message = message.clone();
-                self.serve_modern_client(peer, parts, message, known).await
+                Box::pin(self.serve_modern_client(peer, parts, message, known)).await
             }
             Some(Payload::Single(message)) if known.handshake.is_some() && self.bridging.eras.refuses_handshakes() => {
-                self.open_session(peer, parts, message).await.map(Some)
+                Box::pin(self.open_session(peer, parts, message)).await.map(Some)
             }
             _ => Ok(None),
         }
@@ -184,10 +185,10 @@ impl Transparent {
         peer: Peer,
         parts: &Parts,
         known: &mut Known,
-        response: Response<Incoming>,
+        response: Response<FromServer>,
     ) -> Result<Response<Body>, Answer> {
         let Some(Payload::Single(handshake)) = known.payload.as_ref().filter(|_| known.handshake.is_some()) else {
-            return Ok(response.map(Body::Incoming));
+            return Ok(response.map(Body::FromServer));
         };
         let is_refusal = response.status().is_client_error()
             && !matches!(response.status().as_u16(), 401 | 403 | 407 | 408 | 425 | 429);
@@ -195,7 +196,7 @@ impl Transparent {
             && (is_json(response.headers()) || is_stream(response.headers()))
             && !response.headers().contains_key(CONTENT_ENCODING);
         if self.target.dialect != Dialect::Streamable || !(is_refusal || is_readable) {
-            return Ok(response.map(Body::Incoming));
+            return Ok(response.map(Body::FromServer));
         }
         let (mut head, body) = response.into_parts();
         let opening = Opening::read(&head.headers, body).await?;
@@ -219,6 +220,7 @@ impl Transparent {
         if self.sweep_sessions().await.is_err() {
             tracing::debug!("sessions that have ended are kept until the store can be asked");
         }
+        self.upstream.sweep();
         self.bridging.pool.sweep();
         self.bridging.parking.sweep().await;
     }

@@ -31,7 +31,6 @@ use std::time::Duration;
 use http::header::ACCEPT_ENCODING;
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
-use hyper::body::Incoming;
 use skep_mcp::header;
 use tokio_util::sync::CancellationToken;
 
@@ -45,7 +44,7 @@ use self::look::Known;
 pub use self::monitor::Probing;
 use self::recovery::Turns;
 pub use self::target::{Dialect, Target, TargetError};
-use self::upstream::{Failed, Outgoing, Upstream};
+use self::upstream::{Failed, FromServer, Outgoing, Upstream};
 use crate::answer::{self, Answer};
 use crate::body::Body;
 use crate::eras::dialled::Dialled;
@@ -222,10 +221,10 @@ impl Transparent {
         }
         let request = Request::from_parts(parts, body);
         if self.is_streamable(&request) {
-            return self.serve_streamable(peer, request).await.unwrap_or_else(|refusal| refusal);
+            return Box::pin(self.serve_streamable(peer, request)).await.unwrap_or_else(|refusal| refusal);
         }
         if let Some(session) = self.older_session(&request) {
-            return self.serve_older(peer, &session, request).await.unwrap_or_else(|refusal| refusal);
+            return Box::pin(self.serve_older(peer, &session, request)).await.unwrap_or_else(|refusal| refusal);
         }
         let (parts, body) = request.into_parts();
         self.pass(peer, parts, body).await.unwrap_or_else(|refusal| refusal)
@@ -256,12 +255,12 @@ impl Transparent {
         }
         let response = self.exchange(&outgoing, &known).await?;
         if let Some(parts) = opening.filter(|_| Self::has_no_stream(response.status())) {
-            return self.open_older(peer, &parts).await;
+            return Box::pin(self.open_older(peer, &parts)).await;
         }
         let response = match (&asked, &known.alone) {
-            (Some(parts), Some(alone)) => self.doubt(peer, parts, &alone.request, response).await?,
-            (Some(parts), None) => self.settle(peer, parts, &mut known, response).await?,
-            (None, _) => response.map(Body::Incoming),
+            (Some(parts), Some(alone)) => Box::pin(self.doubt(peer, parts, &alone.request, response)).await?,
+            (Some(parts), None) => Box::pin(self.settle(peer, parts, &mut known, response)).await?,
+            (None, _) => response.map(Body::FromServer),
         };
         let (mut head, mut body) = response.into_parts();
         let begins =
@@ -276,7 +275,7 @@ impl Transparent {
         }
         let answer = hand_back(head, body, &known, announced);
         match known.alone {
-            Some(alone) => same_era::adapted(alone, answer, self.limits.line_bytes).await,
+            Some(alone) => Box::pin(same_era::adapted(alone, answer, self.limits.line_bytes)).await,
             None => Ok(answer),
         }
     }
@@ -320,7 +319,7 @@ impl Transparent {
     }
 
     /// Sends a request; once more when its server was replaced.
-    async fn exchange(&self, outgoing: &Outgoing, known: &Known) -> Result<Response<Incoming>, Answer> {
+    async fn exchange(&self, outgoing: &Outgoing, known: &Known) -> Result<Response<FromServer>, Answer> {
         let unreachable = |_: Failed| answer::empty(StatusCode::BAD_GATEWAY);
         let first = self.upstream.send(outgoing).await;
         if first.is_err() && known.alone.is_some() {
@@ -335,9 +334,9 @@ impl Transparent {
         let Some(session) = session.filter(|_| is_replaced) else {
             return first.map_err(unreachable);
         };
-        let Some(renewed) = self.recover(session, outgoing).await? else { return first.map_err(unreachable) };
+        let Some(renewed) = Box::pin(self.recover(session, outgoing)).await? else { return first.map_err(unreachable) };
         let mut again = outgoing.clone();
         again.aim(&renewed);
-        self.upstream.send(&again).await.map_err(unreachable)
+        Box::pin(self.upstream.send(&again)).await.map_err(unreachable)
     }
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use http::request::Parts;
 use http::{Response, StatusCode};
 use http_body_util::{BodyExt as _, Limited};
-use hyper::body::Incoming;
 use skep_mcp::{Kind, Message};
 
 use super::Transparent;
 use super::bridged::HANDSHAKE_BYTES;
 use super::look::Known;
 use super::target::Dialect;
+use super::upstream::FromServer;
 use crate::answer::{self, Answer};
 use crate::body::Body;
 use crate::eras::http::HttpLine;
@@ -91,10 +91,10 @@ impl Transparent {
         peer: Peer,
         parts: &Parts,
         message: &Message,
-        response: Response<Incoming>,
+        response: Response<FromServer>,
     ) -> Result<Response<Body>, Answer> {
         if !matches!(response.status().as_u16(), 400 | 404 | 405) {
-            return Ok(response.map(Body::Incoming));
+            return Ok(response.map(Body::FromServer));
         }
         let (head, body) = response.into_parts();
         let body = Limited::new(body, HANDSHAKE_BYTES).collect().await;

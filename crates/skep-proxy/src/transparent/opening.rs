@@ -3,11 +3,11 @@
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, StatusCode};
 use http_body_util::{BodyExt as _, Limited};
-use hyper::body::Incoming;
 use skep_mcp::sse::{Event, Piece, Splitter};
 use skep_mcp::{Kind, Message};
 
 use super::bridged::HANDSHAKE_BYTES;
+use super::upstream::FromServer;
 use crate::answer::{self, Answer};
 use crate::body::Body;
 use crate::eras::http::is_stream;
@@ -29,13 +29,13 @@ enum Form {
         /// The event that the answer is in.
         event: Bytes,
         after: Bytes,
-        rest: Incoming,
+        rest: FromServer,
     },
 }
 
 impl Opening {
     /// Reads the body of a response.
-    pub(super) async fn read(headers: &HeaderMap, body: Incoming) -> Result<Self, Answer> {
+    pub(super) async fn read(headers: &HeaderMap, body: FromServer) -> Result<Self, Answer> {
         let broken = || answer::empty(StatusCode::BAD_GATEWAY);
         if is_stream(headers) {
             return Self::read_events(body).await.ok_or_else(broken);
@@ -45,7 +45,7 @@ impl Opening {
     }
 
     /// Reads events until the answer. Where there is none, all of it passes as it is.
-    async fn read_events(mut rest: Incoming) -> Option<Self> {
+    async fn read_events(mut rest: FromServer) -> Option<Self> {
         let mut splitter = Splitter::new(HANDSHAKE_BYTES);
         let mut before = BytesMut::new();
         loop {
@@ -76,7 +76,7 @@ impl Opening {
                 let event = other.map_or(event.clone(), |other| passing::with_data(&event, other.as_bytes()));
                 before.extend_from_slice(&event);
                 before.extend_from_slice(&after);
-                Body::Incoming(rest).after(before.freeze())
+                Body::FromServer(rest).after(before.freeze())
             }
         }
     }

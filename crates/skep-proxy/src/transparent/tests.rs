@@ -73,3 +73,15 @@ fn post(target: &Target) -> Outgoing {
         signer: None,
     }
 }
+
+/// What is rare is in boxes, so that the usual request needs no room for it.
+#[tokio::test]
+async fn a_request_on_its_way_takes_little_room() {
+    let target = Target::local(Dialect::Streamable, "http://mcp-a:8080").unwrap();
+    let transparent = Transparent::new(target, Limits::default(), Forwarded::default()).unwrap();
+    let peer = Peer { address: ([127, 0, 0, 1], 5).into(), scheme: "http" };
+    let (parts, _) = pinned(None, Era::Legacy);
+    let request = Request::from_parts(parts, Upload::Read(crate::upload::Sent::default()));
+    let room = size_of_val(&transparent.serve(peer, request));
+    assert!(room <= 6 << 10, "{room} bytes");
+}

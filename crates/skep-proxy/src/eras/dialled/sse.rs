@@ -8,7 +8,6 @@ use futures::future::BoxFuture;
 use http::header::ACCEPT;
 use http::{HeaderValue, Method, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Limited};
-use hyper::body::Incoming;
 use parking_lot::Mutex;
 use skep_mcp::lines::{Line, LineSplitter};
 use skep_mcp::sse::{Event, Piece, Splitter};
@@ -23,7 +22,7 @@ use crate::eras::line::Lost;
 use crate::eras::modern_client::Running;
 use crate::limits;
 use crate::stdio::{ConnectError, Connector, Streams};
-use crate::transparent::upstream::{Upstream, resolve};
+use crate::transparent::upstream::{FromServer, Upstream, resolve};
 
 /// How long a server may take to say where messages go, and to take one.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -120,7 +119,7 @@ impl Connector for SseServer {
 /// The stream of a server.
 #[derive(Debug)]
 struct Events {
-    body: Incoming,
+    body: FromServer,
     splitter: Splitter,
 }
 

@@ -5,16 +5,20 @@ use std::time::Instant;
 
 use http::header::USER_AGENT;
 use http::{HeaderMap, Method, StatusCode};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use skep_mcp::{Message, method};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::Recorder;
 use super::outcome::{self, Fault};
+use super::record::{Data, Extra, Metadata, Record, Source, SourceExtra, Subjects, Target};
 use crate::middleware::exchange::{Exchange, Notes};
 use crate::middleware::identity::Identity;
 use crate::middleware::subject::{cut, subject};
+
+/// Who asks when nobody knows.
+const ANONYMOUS: &str = "anonymous";
 
 /// A request whose record is still to be written. One that nobody ends was given up by its client.
 pub(super) struct Pending {
@@ -22,8 +26,7 @@ pub(super) struct Pending {
     notes: Arc<Notes>,
     verb: Method,
     path: String,
-    source: Value,
-    user_agent: Option<String>,
+    source: Source,
     opens_stream: bool,
     began: Instant,
     is_written: bool,
@@ -36,15 +39,9 @@ impl Pending {
         let address =
             Some(headers).filter(|_| recorder.settings.trusts_forwarded).and_then(forwarded).unwrap_or(address);
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
-        let mut extra = Map::new();
-        for (member, value) in [("user_agent", text(USER_AGENT.as_str())), ("request_id", text("x-request-id"))] {
-            if let Some(value) = value {
-                extra.insert(member.to_owned(), json!(value));
-            }
-        }
+        let extra = SourceExtra { user_agent: text(USER_AGENT.as_str()), request_id: text("x-request-id") };
         Self {
-            source: json!({"type": "network", "value": address, "extra": extra}),
-            user_agent: text(USER_AGENT.as_str()),
+            source: Source { kind: "network", value: address, extra },
             notes: Arc::clone(exchange.notes()),
             verb: exchange.parts.method.clone(),
             path: exchange.parts.uri.path().to_owned(),
@@ -62,8 +59,8 @@ impl Pending {
         let mut faults = if looks { outcome::faults(answer) } else { Vec::new() };
         let messages = self.notes.messages();
         let is_batch = messages.len() > 1;
-        for message in each(messages) {
-            let id = message.as_ref().and_then(Message::owned_id);
+        for message in each(&messages) {
+            let id = message.and_then(Message::owned_id);
             // In the answer to a batch everybody has an own one.
             let place = faults.iter().position(|(answered, _)| !is_batch || (id.is_some() && *answered == id));
             let fault = place.map(|place| faults.swap_remove(place).1);
@@ -76,61 +73,60 @@ impl Pending {
         }
     }
 
-    fn write(&self, message: Option<Message>, outcome: &str, fault: Option<Fault>, answer: Option<(&[u8], usize)>) {
+    fn write(&self, message: Option<&Message>, outcome: &str, fault: Option<Fault>, answer: Option<(&[u8], usize)>) {
         let settings = &self.recorder.settings;
-        let kind = self.kind(message.as_ref());
+        let kind = self.kind(message);
         if !settings.records(kind) {
             return;
         }
         let now = OffsetDateTime::now_utc().format(&Rfc3339).unwrap_or_default();
-        let mut event = json!({
-            "time": now,
-            "level": "AUDIT",
-            "msg": "audit_event",
-            "audit_id": uuid::Uuid::new_v4().to_string(),
-            "type": kind,
-            "logged_at": now,
-            "outcome": outcome,
-            "component": settings.component,
-            "source": self.source,
-            "subjects": subjects(self.notes.identity().map(Arc::as_ref)),
-            "target": self.target(message.as_ref()),
-        });
-        if let Some(delegation) = self.notes.identity().and_then(|identity| identity.delegation.as_ref()) {
-            event["delegation"] = delegation.json(settings.hops);
-        }
+        let identity = self.notes.identity().map(Arc::as_ref);
+        let mut data = Data::default();
         let size = answer.map(|(_, size)| size).filter(|_| settings.has_answers && !self.opens_stream);
-        event["metadata"] = json!({"extra": self.extra(fault, size)});
-        let mut data = Map::new();
-        let request = message.filter(|message| settings.has_requests && message.text().len() <= settings.data_bytes);
-        if let Some(request) = request {
-            data.insert("request".to_owned(), said(request.text()));
+        if let Some(request) = message
+            && settings.has_requests
+            && request.text().len() <= settings.data_bytes
+        {
+            data.request = Some(said(request.text()));
         }
         if let Some((answer, _)) = answer.filter(|(answer, _)| settings.has_answers && !answer.is_empty()) {
             let answer = String::from_utf8_lossy(answer);
-            data.insert("response".to_owned(), said(cut(&answer, settings.data_bytes).as_bytes()));
+            data.response = Some(said(cut(&answer, settings.data_bytes).as_bytes()));
         }
-        if !data.is_empty() {
-            event["data"] = Value::Object(data);
-        }
-        self.recorder.sink.write(event.to_string());
+        let record = Record {
+            time: &now,
+            level: "AUDIT",
+            msg: "audit_event",
+            audit_id: uuid::Uuid::new_v4().to_string(),
+            kind,
+            logged_at: &now,
+            outcome,
+            component: &settings.component,
+            source: &self.source,
+            subjects: subjects(identity),
+            target: self.target(message),
+            delegation: identity
+                .and_then(|identity| identity.delegation.as_ref())
+                .map(|delegation| delegation.json(settings.hops)),
+            metadata: Metadata { extra: self.extra(fault, size) },
+            data,
+        };
+        self.recorder.sink.write(&record);
     }
 
-    fn extra(&self, fault: Option<Fault>, size: Option<usize>) -> Value {
-        let transport = &self.recorder.settings.transport;
+    fn extra(&self, fault: Option<Fault>, size: Option<usize>) -> Extra<'_> {
+        let transport = self.recorder.settings.transport.as_str();
         if self.opens_stream {
-            return json!({"transport": transport, "user_agent": self.user_agent});
+            return Extra::Stream { transport, user_agent: self.source.extra.user_agent.as_deref() };
         }
-        let transport = if transport == "sse" { "sse" } else { "http" };
-        let mut extra = json!({"duration_ms": self.began.elapsed().as_millis(), "transport": transport});
-        if let Some(size) = size {
-            extra["response_size_bytes"] = json!(size);
+        let (code, message) = fault.map(|fault| (fault.code, fault.message)).unzip();
+        Extra::Answer {
+            duration_ms: self.began.elapsed().as_millis(),
+            transport: if transport == "sse" { "sse" } else { "http" },
+            response_size_bytes: size,
+            jsonrpc_error_code: code,
+            jsonrpc_error_message: message,
         }
-        if let Some(fault) = fault {
-            extra["jsonrpc_error_code"] = json!(fault.code);
-            extra["jsonrpc_error_message"] = json!(fault.message);
-        }
-        extra
     }
 
     fn kind(&self, message: Option<&Message>) -> &'static str {
@@ -157,10 +153,11 @@ impl Pending {
         }
     }
 
-    fn target(&self, message: Option<&Message>) -> Value {
+    fn target<'a>(&'a self, message: Option<&'a Message>) -> Target<'a> {
+        let endpoint = self.path.as_str();
         let Some(message) = message.filter(|message| !message.method().is_empty()) else {
             let kind = if self.opens_stream { "sse_endpoint" } else { "endpoint" };
-            return json!({"endpoint": self.path, "method": self.verb.as_str(), "type": kind});
+            return Target { endpoint, method: self.verb.as_str(), kind, name: None };
         };
         let kind = match message.method() {
             method::TOOLS_CALL | method::TOOLS_LIST => "tool",
@@ -168,11 +165,7 @@ impl Pending {
             method::PROMPTS_GET | method::PROMPTS_LIST => "prompt",
             _ => "endpoint",
         };
-        let mut target = json!({"endpoint": self.path, "method": message.method(), "type": kind});
-        if let Some(subject) = subject(message) {
-            target["name"] = json!(subject);
-        }
-        target
+        Target { endpoint, method: message.method(), kind, name: subject(message) }
     }
 }
 
@@ -180,7 +173,7 @@ impl Pending {
 impl Drop for Pending {
     fn drop(&mut self) {
         if !self.is_written {
-            for message in each(self.notes.messages()) {
+            for message in each(&self.notes.messages()) {
                 self.write(message, "error", None, None);
             }
         }
@@ -188,9 +181,9 @@ impl Drop for Pending {
 }
 
 /// The messages that are recorded one by one. A request without any is recorded, too.
-fn each(messages: Vec<Message>) -> impl Iterator<Item = Option<Message>> {
+fn each(messages: &[Message]) -> impl Iterator<Item = Option<&Message>> {
     let nothing = messages.is_empty().then_some(None);
-    messages.into_iter().map(Some).chain(nothing)
+    messages.iter().map(Some).chain(nothing)
 }
 
 /// Whom something that stands before us names.
@@ -202,21 +195,21 @@ fn forwarded(headers: &HeaderMap) -> Option<String> {
     first("x-forwarded-for").or_else(|| first("x-real-ip"))
 }
 
-fn subjects(identity: Option<&Identity>) -> Value {
-    let Some(identity) = identity else { return json!({"user": "anonymous"}) };
+fn subjects(identity: Option<&Identity>) -> Subjects<'_> {
+    let Some(identity) = identity else {
+        return Subjects { user_id: None, user: ANONYMOUS, client_name: "", client_version: "" };
+    };
     let claim = |name: &str| identity.claims.get(name).and_then(Value::as_str).unwrap_or_default();
-    let names = [identity.name.as_str(), claim("preferred_username"), &identity.email, "anonymous"];
-    let user = names.into_iter().find(|name| !name.is_empty());
-    let mut subjects = json!({"user_id": identity.subject, "user": user});
-    for name in ["client_name", "client_version"] {
-        if !claim(name).is_empty() {
-            subjects[name] = json!(claim(name));
-        }
+    let names = [identity.name.as_str(), claim("preferred_username"), &identity.email];
+    Subjects {
+        user_id: Some(&identity.subject),
+        user: names.into_iter().find(|name| !name.is_empty()).unwrap_or(ANONYMOUS),
+        client_name: claim("client_name"),
+        client_version: claim("client_version"),
     }
-    subjects
 }
 
 /// What somebody said: as JSON if it is that, or else as a text.
 fn said(text: &[u8]) -> Value {
-    serde_json::from_slice(text).unwrap_or_else(|_| json!(String::from_utf8_lossy(text)))
+    serde_json::from_slice(text).unwrap_or_else(|_| String::from_utf8_lossy(text).into())
 }

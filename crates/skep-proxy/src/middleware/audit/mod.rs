@@ -1,11 +1,13 @@
 //! A record of every request: who asked for what, and how it ended.
 //!
 //! One line of JSON for each, written before the answer has ended or, where the client goes away before that, when it
-//! does. A record is written in one piece, and the request waits for it, so that none is lost when the proxy stops.
+//! does. A record is written in one piece, by its request or by another one that is writing just then, so that none is lost
+//! when the proxy stops.
 //! Neither headers nor tokens are in it; what a message says is in it only where that was asked for.
 
 mod event;
 mod outcome;
+mod record;
 mod settings;
 mod sink;
 mod watch;

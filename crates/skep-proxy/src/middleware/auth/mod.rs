@@ -12,6 +12,7 @@ mod token;
 
 use std::sync::Arc;
 
+use arc_swap::ArcSwapOption;
 use futures::future::BoxFuture;
 use http::HeaderMap;
 
@@ -58,29 +59,37 @@ fn user_name(users: &str, id: u32) -> Option<String> {
 pub(super) struct Unproven {
     subject: String,
     name: String,
+    /// Whoever called last, and in which second.
+    last: ArcSwapOption<(i64, Arc<Identity>)>,
 }
 
 impl Unproven {
     pub(super) fn local() -> Self {
         tracing::warn!("callers are not asked who they are: everybody who can reach the proxy is the local user");
         let user = local_user();
-        Self { name: format!("Local User: {user}"), subject: user }
+        Self { name: format!("Local User: {user}"), subject: user, last: ArcSwapOption::empty() }
     }
 
     pub(super) fn anonymous() -> Self {
-        Self { subject: "anonymous".to_owned(), name: "Anonymous User".to_owned() }
+        let (subject, name) = ("anonymous".to_owned(), "Anonymous User".to_owned());
+        Self { subject, name, last: ArcSwapOption::empty() }
     }
 
-    /// Whoever calls now: claims have an end, and a proxy outlives it.
-    fn identity(&self, now: i64) -> Identity {
-        Identity::unproven(&self.subject, &self.name, now)
+    /// Whoever calls now: claims have an end, and a proxy outlives it. Within a second everybody is the same.
+    fn identity(&self, now: i64) -> Arc<Identity> {
+        if let Some((_, identity)) = self.last.load().as_deref().filter(|(second, _)| *second == now) {
+            return Arc::clone(identity);
+        }
+        let identity = Arc::new(Identity::unproven(&self.subject, &self.name, now));
+        self.last.store(Some(Arc::new((now, Arc::clone(&identity)))));
+        identity
     }
 }
 
 impl Layer for Unproven {
     fn pass<'a>(&'a self, exchange: Exchange<'a>, next: Next<'a>) -> BoxFuture<'a, Answer> {
         let now = time::OffsetDateTime::now_utc().unix_timestamp();
-        exchange.notes().identify(Arc::new(self.identity(now)));
+        exchange.notes().identify(self.identity(now));
         next.pass(exchange)
     }
 }
@@ -101,7 +110,7 @@ mod tests {
     fn claims_that_nobody_proved_are_good_for_a_day_from_every_request_on() {
         let anonymous = Unproven::anonymous();
         for now in [1_000_000, 1_000_000 + 25 * 3600] {
-            let claims = anonymous.identity(now).claims;
+            let claims = &anonymous.identity(now).claims;
             assert_eq!(
                 (&claims["iat"], &claims["nbf"], &claims["exp"]),
                 (&now.into(), &now.into(), &(now + 86_400).into())

@@ -4,7 +4,6 @@
 //! as the keys are the ones that it was checked with; whether its time has come is looked at every time. A token is known by
 //! its digest, which tells nobody anything.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use aws_lc_rs::digest;
@@ -12,21 +11,21 @@ use parking_lot::Mutex;
 
 use super::token::{self, TokenError};
 use crate::middleware::identity::Identity;
+use crate::middleware::remembered::Remembered;
 
-/// So many tokens are remembered for sure, and at most twice as many.
+/// So many tokens are remembered for sure.
 const MOST: usize = 512;
 /// Longer tokens are not remembered, in bytes.
 const LARGEST: usize = 4 << 10;
 
 /// Tokens, and whom they speak about.
-#[derive(Debug, Default)]
-pub(super) struct Proven(Mutex<Generations>);
+#[derive(Debug)]
+pub(super) struct Proven(Mutex<Remembered<Digest, Known>>);
 
-/// What was used lately is young. When that is too much, it is what was used before, and the rest is forgotten.
-#[derive(Debug, Default)]
-struct Generations {
-    young: HashMap<Digest, Known>,
-    old: HashMap<Digest, Known>,
+impl Default for Proven {
+    fn default() -> Self {
+        Self(Mutex::new(Remembered::new(MOST)))
+    }
 }
 
 type Digest = [u8; 32];
@@ -41,14 +40,8 @@ struct Known {
 impl Proven {
     /// Whom a token speaks about, if it was found good with these keys. Its time is checked once more.
     pub(super) fn find(&self, token: &str, keys: u64, now: f64) -> Option<Result<Arc<Identity>, TokenError>> {
-        let digest = digest(token);
-        let mut generations = self.0.lock();
-        let known = match generations.young.get(&digest) {
-            Some(known) => known.clone(),
-            None => generations.old.remove(&digest).inspect(|known| generations.add(digest, known.clone()))?,
-        };
-        drop(generations);
-        let Known { identity, .. } = Some(known).filter(|known| known.keys == keys)?;
+        let known = self.0.lock().find(&digest(token));
+        let Known { identity, .. } = known.filter(|known| known.keys == keys)?;
         Some(token::check_times(&identity.claims, now).map(|()| identity))
     }
 
@@ -57,15 +50,6 @@ impl Proven {
         if token.len() <= LARGEST {
             self.0.lock().add(digest(token), Known { identity: Arc::clone(identity), keys });
         }
-    }
-}
-
-impl Generations {
-    fn add(&mut self, digest: Digest, known: Known) {
-        if self.young.len() >= MOST {
-            self.old = std::mem::take(&mut self.young);
-        }
-        self.young.insert(digest, known);
     }
 }
 
@@ -98,18 +82,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_used_stays_and_the_rest_is_forgotten() {
-        let (proven, ann) = (Proven::default(), identity(100));
-        proven.remember("used", 1, &ann);
-        proven.remember(&"x".repeat(LARGEST + 1), 1, &ann);
-        for number in 0..10 * MOST {
-            proven.remember(&number.to_string(), 1, &ann);
-            assert!(proven.find("used", 1, 0.0).is_some(), "{number}");
-        }
-        let generations = proven.0.lock();
-        assert!(generations.young.len() <= MOST && generations.old.len() <= MOST);
-        drop(generations);
-        assert!(proven.find("0", 1, 0.0).is_none());
-        assert!(proven.find(&"x".repeat(LARGEST + 1), 1, 0.0).is_none());
+    fn a_long_token_is_not_remembered() {
+        let (proven, long) = (Proven::default(), "x".repeat(LARGEST + 1));
+        proven.remember(&long, 1, &identity(100));
+        assert!(proven.find(&long, 1, 0.0).is_none());
     }
 }

@@ -11,7 +11,7 @@ const LARGEST: usize = 64 << 10;
 const NAMES: [&str; 4] = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
 
 /// The hints of one tool.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(super) struct Hints([Option<bool>; NAMES.len()]);
 
 impl Hints {

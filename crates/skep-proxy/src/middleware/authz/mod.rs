@@ -15,7 +15,7 @@ use http::Method;
 use skep_mcp::Message;
 use skep_mcp::catalog::{CatalogKind, Item};
 
-use self::cedar::{Caller, Cedar};
+use self::cedar::Cedar;
 pub use self::cedar::{CedarError, CedarSettings};
 use self::hints::{Hints, Known};
 use self::pdp::Pdp;
@@ -65,27 +65,26 @@ impl Authorizer {
     }
 
     /// Whether somebody may send a message. What lists show is decided when they are answered.
-    pub async fn allows(&self, identity: &Identity, message: &Message) -> bool {
+    pub async fn allows(&self, identity: &Arc<Identity>, message: &Message) -> bool {
         self.0.judge(Some(identity), message).await.is_ok()
     }
 }
 
 impl Inner {
     /// Whether somebody may do all of these things, one answer for each. Whatever is no clear yes is a no.
-    async fn allows(&self, identity: Option<&Identity>, questions: &[Question<'_>]) -> Vec<bool> {
+    async fn allows(&self, identity: Option<&Arc<Identity>>, questions: &[Question<'_>]) -> Vec<bool> {
         let Some(identity) = identity else { return vec![false; questions.len()] };
         match &self.engine {
             Engine::Cedar(cedar) => {
-                let caller = Caller { claims: Some(&identity.claims), ..Caller::default() };
-                let principal = match cedar.principal(caller) {
-                    Ok(principal) => principal,
+                let caller = match cedar.caller(identity) {
+                    Ok(caller) => caller,
                     Err(reason) => {
                         tracing::info!(%reason, "a caller may do nothing");
                         return vec![false; questions.len()];
                     }
                 };
                 let allows = |question: &Question<'_>| {
-                    cedar.allows(&principal, question, self.hints(question)).unwrap_or_else(|reason| {
+                    cedar.allows(&caller, question, self.hints(question)).unwrap_or_else(|reason| {
                         tracing::info!(%reason, id = %question.id, "a request cannot be decided, and is refused");
                         false
                     })
@@ -120,14 +119,14 @@ impl Inner {
             return if is_post { Err(Refusal::NoMessage.answer(None)) } else { Ok(()) };
         };
         for message in messages(payload) {
-            let judged = self.judge(identity.as_deref(), message).await;
+            let judged = self.judge(identity.as_ref(), message).await;
             judged.map_err(|refusal| refusal.answer(message.owned_id().as_ref()))?;
         }
         Ok(())
     }
 
     /// Whether somebody may send a message, or why not.
-    async fn judge(&self, identity: Option<&Identity>, message: &Message) -> Result<(), Refusal> {
+    async fn judge(&self, identity: Option<&Arc<Identity>>, message: &Message) -> Result<(), Refusal> {
         let is_allowed = match Wish::read(message) {
             Wish::Free | Wish::List(_) => true,
             Wish::Refused => false,
@@ -172,7 +171,7 @@ impl Editor for Viewer {
                 self.authorizer.known.learn(items);
             }
             let questions: Vec<_> = items.iter().map(|item| Question::about(feature, &item.key)).collect();
-            let allowed = self.authorizer.allows(self.identity.as_deref(), &questions).await;
+            let allowed = self.authorizer.allows(self.identity.as_ref(), &questions).await;
             let shown = items.iter().zip(allowed).filter(|(_, is_allowed)| *is_allowed);
             Ok(shown.map(|(item, _)| Cow::Borrowed(item.json)).collect())
         }

@@ -54,7 +54,7 @@ pub(crate) async fn edited(mut exchange: Exchange<'_>, next: Next<'_>, editor: A
     let (id, largest) = (exchange.id(), exchange.limits().line_bytes);
     let asked = Asked::read(exchange.known());
     let editing = Editing { editor, id, asked, largest };
-    editing.answer(next.pass(exchange).await).await
+    Box::pin(editing.answer(next.pass(exchange).await)).await
 }
 
 /// The requests that ask for lists, and for which. Their results have to hold them.

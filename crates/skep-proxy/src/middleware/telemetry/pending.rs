@@ -85,7 +85,7 @@ impl Pending {
         if messages.is_empty() {
             meters.ended(&Ended { verb, status, took, operation: None, version });
         }
-        for message in &messages {
+        for message in &*messages {
             meters.ended(&Ended { verb, status, took, operation: operation(message), version });
         }
     }

@@ -4,9 +4,13 @@
 //! `"get_prompt"` or `"read_resource"`, resource `Tool`, `Prompt` or `Resource` in `MCP::"<server>"`.
 
 mod claims;
+mod decided;
 mod entities;
+mod seen;
 mod slices;
 mod values;
+
+use std::sync::Arc;
 
 use cedar_policy::{
     Authorizer, Context, Decision, Entity, EntityId, EntityTypeName, EntityUid, Policy, PolicyId, Request,
@@ -15,10 +19,14 @@ use cedar_policy::{
 use serde_json::{Map, Value};
 
 use self::claims::Attributes;
+pub(super) use self::decided::Known;
+use self::decided::{Asked, Callers};
 use self::entities::Stage;
+use self::seen::Seen;
 use self::slices::Slices;
 use super::hints::Hints;
 use super::question::{Feature, Question};
+use crate::middleware::identity::Identity;
 
 /// What groups are called in policies, unless they are called otherwise.
 const GROUP_TYPE: &str = "THVGroup";
@@ -103,6 +111,8 @@ pub(super) struct Caller<'a> {
 #[derive(Debug)]
 pub(super) struct Cedar {
     policies: Slices,
+    seen: Seen,
+    callers: Callers,
     stage: Stage,
     authorizer: Authorizer,
     types: Types,
@@ -142,7 +152,9 @@ impl Cedar {
         let actions = Feature::ALL.map(|feature| uid(&types.action, action(feature)));
         let server = (!settings.server.is_empty()).then(|| type_name("MCP")).transpose()?;
         Ok(Self {
+            seen: Seen::by(&policies),
             policies: Slices::new(policies)?,
+            callers: Callers::default(),
             stage: Stage::new(&settings.entities, &actions)?,
             authorizer: Authorizer::new(),
             server: server.map(|name| uid(&name, &settings.server)),
@@ -177,17 +189,32 @@ impl Cedar {
         Ok(Principal { attributes, entity })
     }
 
-    /// Whether a caller may do something. A policy that cannot be evaluated denies, whatever others permit.
-    pub(super) fn allows(&self, principal: &Principal, question: &Question<'_>, hints: Hints) -> Result<bool, Denied> {
-        let mut arguments = Attributes::new();
-        for (name, json) in &question.arguments {
-            let untold = || Denied::Argument(name.clone());
-            let (told, value) = values::argument(name, json).ok_or_else(untold)?;
-            // That something is there is not for another argument to say.
-            if arguments.insert(told, value).is_some() {
-                return Err(untold());
-            }
-        }
+    /// A caller whom decisions are remembered for.
+    pub(super) fn caller(&self, identity: &Arc<Identity>) -> Result<Arc<Known>, Denied> {
+        self.callers.find(identity, || self.principal(Caller { claims: Some(&identity.claims), ..Caller::default() }))
+    }
+
+    /// Whether a caller may do something, as it was decided before or is decided now.
+    pub(super) fn allows(&self, caller: &Known, question: &Question<'_>, hints: Hints) -> Result<bool, Denied> {
+        let told = told(question)?;
+        let arguments = question.arguments.iter().filter(|(name, _)| self.seen.has(name));
+        let asked = Asked {
+            feature: question.feature,
+            id: question.id.clone().into_owned(),
+            hints,
+            arguments: arguments.map(|(name, json)| (name.clone(), (*json).to_owned())).collect(),
+        };
+        caller.decided(asked, || self.decide(&caller.principal, question, told, hints))
+    }
+
+    /// A policy that cannot be evaluated denies, whatever others permit.
+    fn decide(
+        &self,
+        principal: &Principal,
+        question: &Question<'_>,
+        arguments: Attributes,
+        hints: Hints,
+    ) -> Result<bool, Denied> {
         let resource = uid(&self.types.features[question.feature as usize], &question.id);
         let attributes = resource_attributes(question, hints, &arguments);
         let parents = self.server.iter().cloned().collect();
@@ -219,6 +246,20 @@ impl Types {
             features: [type_name("Tool")?, type_name("Prompt")?, type_name("Resource")?],
         })
     }
+}
+
+/// The arguments of a call as policies see them.
+fn told(question: &Question<'_>) -> Result<Attributes, Denied> {
+    let mut arguments = Attributes::new();
+    for (name, json) in &question.arguments {
+        let untold = || Denied::Argument(name.clone());
+        let (told, value) = values::argument(name, json).ok_or_else(untold)?;
+        // That something is there is not for another argument to say.
+        if arguments.insert(told, value).is_some() {
+            return Err(untold());
+        }
+    }
+    Ok(arguments)
 }
 
 /// What policies see of a tool, prompt or resource. What we say about it wins over what the server and the caller say.

@@ -1,7 +1,8 @@
+use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::middleware::authz::hints::Known;
+use crate::middleware::authz::hints::Known as Listed;
 
 fn settings(policies: &[&str]) -> CedarSettings {
     let policies = policies.iter().map(|policy| (*policy).to_owned()).collect();
@@ -14,7 +15,7 @@ fn claims(value: &Value) -> &Map<String, Value> {
 
 fn ask(cedar: &Cedar, claims_of: &Value, question: &Question<'_>, hints: Hints) -> Result<bool, Denied> {
     let caller = Caller { claims: Some(claims(claims_of)), ..Caller::default() };
-    cedar.allows(&cedar.principal(caller)?, question, hints)
+    cedar.decide(&cedar.principal(caller)?, question, told(question)?, hints)
 }
 
 /// Whether somebody may call the tool `weigh` with these arguments.
@@ -79,7 +80,7 @@ fn trap_48_resources_are_known_by_their_exact_addresses() {
 
 #[test]
 fn trap_49_hints_come_from_the_server_and_overwrite_nothing() {
-    let known = Known::default();
+    let known = Listed::default();
     let page = r#"{"tools":[{"name":"weigh","annotations":{"readOnlyHint":true,"name":true,"operation":true}}]}"#;
     known.learn(skep_mcp::catalog::Catalog::read(skep_mcp::catalog::CatalogKind::Tools, page).unwrap().items());
     let policy = r#"permit(principal, action, resource)
@@ -196,5 +197,34 @@ fn what_is_wrong_with_the_settings_is_told() {
     for group_type in ["A::B", "1a", "a b"] {
         let bad = CedarSettings { group_type: group_type.to_owned(), ..settings(&[all]) };
         assert!(told(bad).contains("group_entity_type"), "{group_type}");
+    }
+}
+
+proptest! {
+    /// Also where a decision fails, and where policies look at some arguments only.
+    #[test]
+    fn what_was_decided_before_is_what_would_be_decided_now(
+        asked in prop::collection::vec((0_usize..2, 0_usize..3, 0_usize..3, 0_usize..3, 0_usize..3), 1..60),
+    ) {
+        let all = "permit(principal, action, resource);";
+        let looks = r#"forbid(principal == Client::"bob", action, resource == Tool::"b") when { context.arg_x == 1 };"#;
+        let hinted = "forbid(principal, action, resource) when { resource has readOnlyHint && context has arg_y };";
+        let cedar = Cedar::new(settings(&[all, looks, hinted])).unwrap();
+        let callers = ["ann", "bob"].map(|name| {
+            Arc::new(Identity::from_claims(claims(&json!({"sub": name})).clone(), "t").unwrap())
+        });
+        let listed = Listed::default();
+        let page = r#"{"tools":[{"name":"c","annotations":{"readOnlyHint":true}}]}"#;
+        listed.learn(skep_mcp::catalog::Catalog::read(skep_mcp::catalog::CatalogKind::Tools, page).unwrap().items());
+        for (caller, tool, x, y, z) in asked {
+            let values = [None, Some("1"), Some(r#""\ud800""#)];
+            let named = [("x", values[x]), ("y", values[y.min(1)]), ("z", values[z])];
+            let arguments = named.iter().filter_map(|(name, value)| Some(((*name).to_owned(), (*value)?))).collect();
+            let question = Question { arguments, ..Question::about(Feature::Tool, ["a", "b", "c"][tool]) };
+            let hints = listed.of(&question.id);
+            let identity = &callers[caller];
+            let fresh = ask(&cedar, &Value::Object(identity.claims.clone()), &question, hints);
+            prop_assert_eq!(cedar.allows(&cedar.caller(identity).unwrap(), &question, hints), fresh);
+        }
     }
 }

@@ -1,15 +1,19 @@
 //! The client side of the proxy: a pool of connections to the server.
 
+mod lines;
+
 use bytes::Bytes;
 use http::header::LOCATION;
+use http::uri::Scheme;
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
 use http_body_util::Full;
-use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::{HttpConnector, HttpInfo};
 use hyper_util::client::legacy::{Client, Error};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
+pub(crate) use self::lines::FromServer;
+use self::lines::{LineError, Lines};
 use super::target::Target;
 use crate::fetch;
 use crate::fetch::resolve::{Closed, Resolver};
@@ -23,6 +27,9 @@ const REDIRECTS: usize = 10;
 /// Sends requests.
 #[derive(Debug, Clone)]
 pub(crate) struct Upstream {
+    /// For servers without TLS.
+    lines: Lines,
+    /// For those with it, which may speak HTTP/2.
     client: Client<HttpsConnector<HttpConnector<Resolver>>, Full<Bytes>>,
     resolver: Resolver,
 }
@@ -55,6 +62,16 @@ impl From<Error> for Failed {
     }
 }
 
+impl From<LineError> for Failed {
+    fn from(error: LineError) -> Self {
+        if let Some(closed) = Closed::within(&error) {
+            return closed.into();
+        }
+        tracing::warn!(error = fetch::cause(&error), "the MCP server cannot be reached");
+        Self { is_unreached: matches!(error, LineError::Unreached(_)) }
+    }
+}
+
 impl From<&Closed> for Failed {
     fn from(closed: &Closed) -> Self {
         tracing::warn!("the MCP server is not asked: {closed}; hint: a remote server there needs allowPrivateEndpoint");
@@ -69,39 +86,45 @@ impl Upstream {
 
     /// The same, for whom names are where this one finds them.
     pub(super) fn resolving(target: &Target, limits: &Limits, resolver: Resolver) -> Result<Self, TlsError> {
-        let tls = tls::client(&target.authorities, target.scheme == http::uri::Scheme::HTTPS)?;
+        let tls = tls::client(&target.authorities, target.scheme == Scheme::HTTPS)?;
         let mut connector = HttpConnector::new_with_resolver(resolver.clone());
         connector.enforce_http(false);
         connector.set_nodelay(true);
         connector.set_connect_timeout(Some(limits.head));
+        let lines = Lines::new(connector.clone(), limits.idle);
         let connector = HttpsConnectorBuilder::new()
             .with_tls_config(tls)
-            .https_or_http()
+            .https_only()
             .enable_all_versions()
             .wrap_connector(connector);
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(limits.idle)
             .build(connector);
-        Ok(Self { client, resolver })
+        Ok(Self { lines, client, resolver })
     }
 
     /// Sends a request, and again to where the server says.
-    pub(crate) async fn send(&self, outgoing: &Outgoing) -> Result<Response<Incoming>, Failed> {
-        let mut response = self.send_once(outgoing).await?;
-        let mut moved = None;
-        for _ in 0..REDIRECTS {
-            let asked: &Outgoing = moved.as_ref().unwrap_or(outgoing);
-            let Some(uri) = redirected(&asked.uri, &response) else { break };
-            let again = Outgoing { uri, ..asked.clone() };
-            response = self.send_once(&again).await?;
-            moved = Some(again);
+    pub(crate) async fn send(&self, outgoing: &Outgoing) -> Result<Response<FromServer>, Failed> {
+        let response = self.send_once(outgoing).await?;
+        match redirected(&outgoing.uri, &response) {
+            Some(uri) => Box::pin(self.follow(Outgoing { uri, ..outgoing.clone() })).await,
+            None => Ok(response),
+        }
+    }
+
+    async fn follow(&self, mut outgoing: Outgoing) -> Result<Response<FromServer>, Failed> {
+        let mut response = self.send_once(&outgoing).await?;
+        for _ in 1..REDIRECTS {
+            let Some(uri) = redirected(&outgoing.uri, &response) else { break };
+            outgoing.uri = uri;
+            response = self.send_once(&outgoing).await?;
         }
         Ok(response)
     }
 
     /// Sends a request.
-    pub(crate) async fn send_once(&self, outgoing: &Outgoing) -> Result<Response<Incoming>, Failed> {
+    pub(crate) async fn send_once(&self, outgoing: &Outgoing) -> Result<Response<FromServer>, Failed> {
         self.resolver.check(outgoing.uri.host().unwrap_or_default()).map_err(|closed| Failed::from(&closed))?;
         let mut request = Request::new(Full::new(outgoing.body.clone()));
         *request.method_mut() = outgoing.method.clone();
@@ -110,19 +133,27 @@ impl Upstream {
         if let Some(signer) = &outgoing.signer {
             signer.sign(&outgoing.method, &outgoing.uri, request.headers_mut(), &outgoing.body);
         }
-        Ok(self.client.request(request).await?)
+        if outgoing.uri.scheme() == Some(&Scheme::HTTP) {
+            return Ok(self.lines.send(request).await?);
+        }
+        Ok(self.client.request(request).await?.map(FromServer::from))
+    }
+
+    /// Closes connections that nobody has used for long.
+    pub(super) fn sweep(&self) {
+        self.lines.sweep();
     }
 }
 
 /// The address of the server that answered, if it can be dialled by that.
 pub(crate) fn peer_origin(target: &Target, extensions: &http::Extensions) -> String {
-    let is_plain = target.scheme == http::uri::Scheme::HTTP;
+    let is_plain = target.scheme == Scheme::HTTP;
     let info = extensions.get::<HttpInfo>().filter(|_| is_plain);
     info.map_or_else(|| target.origin(), |info| format!("http://{}", info.remote_addr()))
 }
 
 /// Where to send the request again: the same server, never with less protection than before.
-fn redirected(asked: &Uri, response: &Response<Incoming>) -> Option<Uri> {
+fn redirected(asked: &Uri, response: &Response<FromServer>) -> Option<Uri> {
     let is_redirect = matches!(
         response.status(),
         StatusCode::MOVED_PERMANENTLY

@@ -1,0 +1,101 @@
+//! What policies look at of the arguments of a call. The names of attributes in policies are fixed, so that policies can be
+//! read for them; whatever no policy names makes no difference to any decision.
+
+use std::collections::HashSet;
+
+use cedar_policy::Policy;
+use serde_json::Value;
+
+/// The arguments that matter.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// A policy takes the context as a whole.
+    All,
+    /// These, by their names.
+    Named(HashSet<String>),
+}
+
+impl Seen {
+    pub(super) fn by(policies: &[Policy]) -> Self {
+        let mut names = HashSet::new();
+        let are_told = policies.iter().all(|policy| policy.to_json().is_ok_and(|policy| collect(&policy, &mut names)));
+        if !are_told {
+            return Self::All;
+        }
+        let arguments = names.iter().filter_map(|name| name.strip_prefix("arg_"));
+        // What is not plain is only known to be there, under another name.
+        let both = arguments.flat_map(|name| [Some(name), name.strip_suffix("_present")]);
+        Self::Named(both.flatten().map(str::to_owned).collect())
+    }
+
+    pub(super) fn has(&self, argument: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Named(names) => names.contains(argument),
+        }
+    }
+}
+
+/// Collects the names of all attributes that an expression looks at. False when it uses the context in another way.
+fn collect(expression: &Value, names: &mut HashSet<String>) -> bool {
+    match expression {
+        Value::Object(members) => members.iter().all(|(operator, operands)| match operator.as_str() {
+            "Var" => operands != "context",
+            // Whatever is in a constant is no expression.
+            "Value" => true,
+            "." | "has" => {
+                let attribute = operands.get("attr").and_then(Value::as_str);
+                names.extend(attribute.map(str::to_owned));
+                let Some(left) = operands.get("left").filter(|_| attribute.is_some()) else { return false };
+                left.get("Var").is_some() || collect(left, names)
+            }
+            _ => collect(operands, names),
+        }),
+        Value::Array(items) => items.iter().all(|item| collect(item, names)),
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(conditions: &[&str]) -> Seen {
+        let policy = |condition: &&str| {
+            let text = format!("permit(principal, action, resource) when {{ {condition} }};");
+            Policy::parse(None, text).unwrap_or_else(|error| panic!("{condition}: {error}"))
+        };
+        Seen::by(&conditions.iter().map(policy).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn arguments_matter_where_a_policy_names_them() {
+        let named = |names: &[&str]| Seen::Named(names.iter().map(|name| (*name).to_owned()).collect());
+        for (condition, expected) in [
+            ("true", named(&[])),
+            (r#"principal.claim_email like "*@hive""#, named(&[])),
+            ("context.arg_a == resource.arg_b", named(&["a", "b"])),
+            ("context has arg_list_present", named(&["list_present", "list"])),
+            (r#"context has "arg_a b" && context["arg_\u{63}"] == 1"#, named(&["a b", "c"])),
+            ("context has claim_a && [1, 2].contains(context.arg_a)", named(&["a"])),
+            ("if principal == resource then {x: resource}.x.arg_deep else false", named(&["deep"])),
+            (r#"resource == Tool::"arg_a" && "arg_b" == principal.name"#, named(&[])),
+            ("context.claim_a.b.arg_c", named(&["c"])),
+        ] {
+            assert_eq!(seen(&[condition]), expected, "{condition}");
+        }
+        assert_eq!(seen(&["context.arg_a", "context.arg_b"]), named(&["a", "b"]));
+    }
+
+    #[test]
+    fn all_arguments_matter_where_the_context_is_used_as_a_whole() {
+        for condition in [
+            "context == {}",
+            "[context].contains({arg_a: 1})",
+            "{x: context}.x has arg_a",
+            "(if principal == resource then context else {arg_a: true}).arg_a",
+        ] {
+            assert_eq!(seen(&["true", condition]), Seen::All, "{condition}");
+        }
+    }
+}

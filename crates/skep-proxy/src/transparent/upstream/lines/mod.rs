@@ -1,0 +1,282 @@
+//! Connections to a server without TLS. Each of them is driven by whoever waits for an answer on it.
+//!
+//! The usual client of hyper runs every connection in a task of its own: a request is handed to that task, and its answer is
+//! handed back, piece by piece. Here the task that has a request writes it and reads the answer. Nobody looks at a connection
+//! that nobody uses; whether the server has closed it is found out when it is used again.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::HOST;
+use http::uri::{Authority, PathAndQuery};
+use http::{HeaderValue, Request, Response, Uri};
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
+use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
+use tokio::net::TcpStream;
+use tokio::time::Instant;
+use tower_service::Service as _;
+
+use crate::fetch::resolve::Resolver;
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum LineError {
+    #[error("there is no connection")]
+    Unreached(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error(transparent)]
+    Broken(#[from] hyper::Error),
+    #[error("the connection has ended")]
+    Ended,
+}
+
+/// Connections to servers, and how new ones are made.
+#[derive(Debug, Clone)]
+pub(super) struct Lines {
+    connector: HttpConnector<Resolver>,
+    idle: Arc<Idle>,
+}
+
+/// Those that nobody uses, by where they lead. The one that was used last is used first.
+#[derive(Debug)]
+struct Idle {
+    patience: Duration,
+    #[expect(clippy::vec_box, reason = "whoever uses one has it in the same box")]
+    lines: Mutex<HashMap<Authority, Vec<Box<Line>>>>,
+}
+
+/// A connection.
+struct Line {
+    sender: SendRequest<Full<Bytes>>,
+    /// Until it has ended.
+    connection: Option<http1::Connection<TokioIo<TcpStream>, Full<Bytes>>>,
+    to: Authority,
+    /// Where it waits when nobody uses it.
+    idle: Weak<Idle>,
+    /// Since when nobody does.
+    since: Instant,
+    /// Who is at the other end.
+    peer: Connected,
+}
+
+impl Lines {
+    /// None yet. Those that nobody has used for so long are closed.
+    pub(super) fn new(connector: HttpConnector<Resolver>, patience: Duration) -> Self {
+        Self { connector, idle: Arc::new(Idle { patience, lines: Mutex::default() }) }
+    }
+
+    /// Sends a request to the server that it names.
+    pub(super) async fn send(&self, mut request: Request<Full<Bytes>>) -> Result<Response<FromServer>, LineError> {
+        let Some(to) = request.uri().authority().cloned() else { return Err(LineError::Ended) };
+        if !request.headers().contains_key(HOST)
+            && let Ok(host) = HeaderValue::from_str(to.as_str())
+        {
+            request.headers_mut().insert(HOST, host);
+        }
+        let path = request.uri().path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
+        let whole = std::mem::replace(request.uri_mut(), path.into());
+        loop {
+            let (line, is_new) = match self.idle.take(&to) {
+                Some(line) => (line, false),
+                // In a box, because most requests need no room for it.
+                None => (Box::pin(self.connect(whole.clone(), to.clone())).await?, true),
+            };
+            match line.send(request).await {
+                Ok(answer) => return Ok(answer),
+                // It was closed at this very moment, before anything of the request was sent.
+                Err(Unanswered { unsent: Some(same), .. }) if !is_new => request = same,
+                Err(Unanswered { error, .. }) => return Err(error),
+            }
+        }
+    }
+
+    async fn connect(&self, whole: Uri, to: Authority) -> Result<Box<Line>, LineError> {
+        let stream = self.connector.clone().call(whole).await.map_err(|error| LineError::Unreached(error.into()))?;
+        let peer = stream.connected();
+        let (sender, connection) = http1::handshake(stream).await?;
+        Ok(Box::new(Line {
+            sender,
+            connection: Some(connection),
+            to,
+            idle: Arc::downgrade(&self.idle),
+            since: Instant::now(),
+            peer,
+        }))
+    }
+
+    /// Closes those that nobody has used for long, or that their servers have closed.
+    pub(super) fn sweep(&self) {
+        self.idle.sweep();
+    }
+}
+
+impl Idle {
+    fn take(&self, to: &Authority) -> Option<Box<Line>> {
+        loop {
+            let mut line = self.lines.lock().get_mut(to)?.pop()?;
+            if line.is_free() {
+                return Some(line);
+            }
+        }
+    }
+
+    fn give_back(&self, mut line: Box<Line>) {
+        if line.is_free() {
+            line.since = Instant::now();
+            let mut lines = self.lines.lock();
+            match lines.get_mut(&line.to) {
+                Some(others) => others.push(line),
+                None => drop(lines.insert(line.to.clone(), vec![line])),
+            }
+        }
+    }
+
+    fn sweep(&self) {
+        let now = Instant::now();
+        self.lines.lock().retain(|_, lines| {
+            lines.retain_mut(|line| now.duration_since(line.since) < self.patience && line.is_free());
+            !lines.is_empty()
+        });
+    }
+}
+
+/// A request without an answer.
+struct Unanswered {
+    error: LineError,
+    /// The request, if the server has seen nothing of it.
+    unsent: Option<Request<Full<Bytes>>>,
+}
+
+impl Line {
+    /// Whether a request can be sent. Nobody is woken when that changes.
+    fn is_free(&mut self) -> bool {
+        self.drive(&mut Context::from_waker(Waker::noop()));
+        self.connection.is_some() && self.sender.is_ready()
+    }
+
+    /// Reads and writes what can be read and written now.
+    fn drive(&mut self, context: &mut Context<'_>) {
+        if let Some(connection) = &mut self.connection
+            && Pin::new(connection).poll(context).is_ready()
+        {
+            // What came of it is told to whoever waits for an answer.
+            self.connection = None;
+        }
+    }
+
+    async fn send(mut self: Box<Self>, request: Request<Full<Bytes>>) -> Result<Response<FromServer>, Unanswered> {
+        let mut answer = pin!(self.sender.try_send_request(request));
+        let answer = std::future::poll_fn(|context| {
+            self.drive(context);
+            // Nothing happens to it but by the line above, so that nobody has to be woken.
+            match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Pending if self.connection.is_some() => Poll::Pending,
+                Poll::Pending => Poll::Ready(Err(Unanswered { error: LineError::Ended, unsent: None })),
+                Poll::Ready(answer) => Poll::Ready(answer.map_err(|mut error| {
+                    let unsent = error.take_message();
+                    Unanswered { error: error.into_error().into(), unsent }
+                })),
+            }
+        });
+        let mut answer = answer.await?;
+        self.peer.get_extras(answer.extensions_mut());
+        Ok(answer.map(|body| FromServer::on(body, self)))
+    }
+}
+
+impl fmt::Debug for Line {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Line").field("to", &self.to).finish_non_exhaustive()
+    }
+}
+
+/// What a server sends, as it comes. Its connection is free for others when all of it was read, and closed when somebody
+/// wants no more of it.
+#[derive(Debug)]
+pub struct FromServer {
+    body: Incoming,
+    /// What it comes by, unless somebody else takes care of that.
+    line: Option<Box<Line>>,
+    /// How it ended before its end.
+    broken: Option<hyper::Error>,
+}
+
+impl FromServer {
+    fn on(body: Incoming, line: Box<Line>) -> Self {
+        let mut body = Self { body, line: Some(line), broken: None };
+        if body.body.is_end_stream() {
+            body.ended();
+        }
+        body
+    }
+
+    fn ended(&mut self) {
+        if let Some(line) = self.line.take()
+            && let Some(idle) = line.idle.upgrade()
+        {
+            idle.give_back(line);
+        }
+    }
+}
+
+/// A body whose connection has a task of its own.
+impl From<Incoming> for FromServer {
+    fn from(body: Incoming) -> Self {
+        Self { body, line: None, broken: None }
+    }
+}
+
+impl Body for FromServer {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let this = self.get_mut();
+        if let Some(error) = this.broken.take() {
+            return Poll::Ready(Some(Err(error)));
+        }
+        let frame = match &mut this.line {
+            None => Pin::new(&mut this.body).poll_frame(context),
+            Some(line) => {
+                let mut unwoken = Context::from_waker(Waker::noop());
+                match Pin::new(&mut this.body).poll_frame(&mut unwoken) {
+                    Poll::Pending => {
+                        line.drive(context);
+                        Pin::new(&mut this.body).poll_frame(&mut unwoken)
+                    }
+                    ready @ Poll::Ready(_) => ready,
+                }
+            }
+        };
+        if matches!(frame, Poll::Ready(None)) || (frame.is_ready() && this.body.is_end_stream()) {
+            this.ended();
+        }
+        if let Poll::Ready(Some(Err(error))) = frame {
+            // What came before it leaves first. Whoever hears of it at once sends nothing at all.
+            (this.broken, this.line) = (Some(error), None);
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        frame
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests;
