@@ -167,8 +167,7 @@ fn limits_that_cannot_be_written_down() {
         (limited(0, "1s"), "rateLimiting.tools[t].shared.maxTokens must be at least 1"),
         (
             server(&json!({ "rateLimiting": { "shared": { "maxTokens": 1, "refillPeriod": "1s" } } })),
-            "failed to populate middleware configs: rate limiting needs a Redis server to count in; set sessionStorage \
-             with provider redis",
+            "rateLimiting needs a Redis server to count in; set sessionStorage with provider redis",
         ),
         (
             server(&json!({ "sessionStorage": { "provider": "redis" } })),
