@@ -121,7 +121,7 @@ fn unknown(value: &Value, schema: &Value, place: &str) -> Vec<String> {
 #[test]
 fn auth_trap_82_manifests_in_examples_and_guides_have_members_that_exist() {
     let manifests = manifests();
-    assert!(manifests.len() > 8, "{}", manifests.len());
+    assert!(manifests.len() >= 8, "{}", manifests.len());
     for (place, kind, manifest) in manifests {
         let entry = crd::ALL.iter().find(|entry| entry.definition.kind == kind).unwrap();
         let definition = entry.document();

@@ -23,7 +23,7 @@ trials![
     whoever_stops_a_server_meanwhile_is_not_overruled,
     what_a_platform_adds_stays,
     no_write_meets_another_one_of_ours,
-    auth_trap_74_variables_are_put_right_once_and_their_order_is_left_alone,
+    auth_trap_74_variables_are_put_right_once_in_whatever_order,
 ];
 
 async fn a_lost_configuration_comes_back_as_it_was(fixture: Fixture) {
@@ -57,7 +57,7 @@ async fn a_spec_reads_back_as_it_was_written(fixture: Fixture) {
     assert_eq!(deployment["spec"]["replicas"], 1);
 }
 
-async fn auth_trap_74_variables_are_put_right_once_and_their_order_is_left_alone(fixture: Fixture) {
+async fn auth_trap_74_variables_are_put_right_once_in_whatever_order(fixture: Fixture) {
     let (operator, record) = fixture.operator().await;
     fixture.create::<MCPTelemetryConfig>("t", MCPTelemetryConfig::good(1)).await;
     // In no order.

@@ -43,7 +43,7 @@ const SAID: [(&str, &[&str]); 13] = [
     ("server-authz-inline", &["Authorizer", "Cedar"]),
     ("server-oidc-inline", &["Oidc", "https://login.example.com", "weather"]),
     ("server-oidc-service-account", &["Oidc", "https://kubernetes.default.svc", "weather"]),
-    ("server-on-behalf-of", &["Parse", "OnBehalfOf", "proxy"]),
+    ("server-on-behalf-of", &["Parse", "OnBehalfOf", "backend", "read"]),
     ("server-rate-limits", &["Oidc", "RateLimit", "forecast"]),
     ("server-webhooks", &["Change", "redact", "Refuse", "my.policy"]),
 ];
