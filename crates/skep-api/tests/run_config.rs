@@ -255,13 +255,11 @@ fn trap_58_a_document_that_is_printed_shows_no_values() {
         "additional_middleware_configs": [step("obo", json!({ "clientSecret": "hunter2" }))],
     });
     let config: RunConfig = read(document).unwrap();
-    let mut printed = format!("{config:?} {config:#?}");
-    for step in &config.middleware_configs {
-        printed += &match step.type_.as_str() {
-            "header-forward" => format!("{:?}", step.read_parameters::<HeaderForwardParameters>().unwrap()),
-            "telemetry" => format!("{:?}", step.read_parameters::<TelemetryParameters>().unwrap()),
-            _ => format!("{:?}", step.read_parameters::<TokenExchangeParameters>().unwrap()),
-        };
-    }
+    let steps = config.middleware_configs.iter().map(|step| match step.type_.as_str() {
+        "header-forward" => format!("{:?}", step.read_parameters::<HeaderForwardParameters>().unwrap()),
+        "telemetry" => format!("{:?}", step.read_parameters::<TelemetryParameters>().unwrap()),
+        _ => format!("{:?}", step.read_parameters::<TokenExchangeParameters>().unwrap()),
+    });
+    let printed: String = steps.chain([format!("{config:?} {config:#?}")]).collect();
     assert!(printed.contains("X-Key") && !printed.contains("hunter2"), "{printed}");
 }

@@ -81,7 +81,7 @@ async fn auth_trap_74_variables_are_put_right_once_in_whatever_order(fixture: Fi
         containers[0]["env"].as_array().unwrap().iter().map(|variable| variable["name"].clone()).collect()
     };
     let built = names(&containers);
-    assert!(built.len() > 6 && !built.is_sorted_by_key(|name| name.to_string()), "{built:?}");
+    assert!(built.len() > 6 && !built.is_sorted_by_key(ToString::to_string), "{built:?}");
     containers[0]["env"].as_array_mut().unwrap().reverse();
     fixture.patch::<Deployment>("s", changed(&containers)).await;
     assert_eq!(again().await, written, "another order is no difference");

@@ -63,12 +63,12 @@ impl Levels {
 
     fn lower(&mut self, concerned: &Concerned, now: Instant) {
         let tokens = self.tokens(concerned, now) - f64::from(concerned.calls);
-        match self.known.get_mut(&concerned.key) {
-            Some(level) => (level.tokens, level.taken) = (tokens, now),
-            None => {
-                let (bucket, is_shared) = (concerned.bucket, concerned.scope.is_shared());
-                self.known.insert(concerned.key.clone(), Level { bucket, tokens, taken: now, is_shared });
-            }
+        let (bucket, is_shared) = (concerned.bucket, concerned.scope.is_shared());
+        let level = Level { bucket, tokens, taken: now, is_shared };
+        if let Some(known) = self.known.get_mut(&concerned.key) {
+            *known = level;
+        } else {
+            self.known.insert(concerned.key.clone(), level);
         }
     }
 
