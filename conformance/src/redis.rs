@@ -24,9 +24,19 @@ pub const PASSWORD: &str = "a secret of tests";
 pub struct RedisServer {
     folder: TempDir,
     port: u16,
-    /// Whether it writes everything to the disk at once, and asks for a password.
-    is_durable: bool,
+    purpose: Purpose,
     process: Option<Process>,
+}
+
+/// What it is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// It writes everything to the disk at once, and asks for a password.
+    Test,
+    /// The same, as a part of a cluster that has no keys yet.
+    Cluster,
+    /// It lets everybody in and writes nothing to the disk.
+    Measurement,
 }
 
 impl RedisServer {
@@ -35,12 +45,25 @@ impl RedisServer {
     /// # Panics
     ///
     /// When a CI run has no Redis, which would hide the test.
-    #[expect(clippy::panic, reason = "it runs in tests only, and failing the test is its purpose")]
     pub fn start(test: &str) -> Option<Self> {
+        Self::start_for(test, Purpose::Test)
+    }
+
+    /// The same as a part of a cluster, which is still to be told which keys it has. It has one database.
+    ///
+    /// # Panics
+    ///
+    /// As [`RedisServer::start`].
+    pub fn start_clustered(test: &str) -> Option<Self> {
+        Self::start_for(test, Purpose::Cluster)
+    }
+
+    #[expect(clippy::panic, reason = "it runs in tests only, and failing the test is its purpose")]
+    fn start_for(test: &str, purpose: Purpose) -> Option<Self> {
         if !is_installed(test) {
             return None;
         }
-        match Self::try_start(true) {
+        match Self::try_start(purpose) {
             Ok(server) => Some(server),
             Err(error) => panic!("cannot start {PROGRAM}: {error}"),
         }
@@ -48,12 +71,13 @@ impl RedisServer {
 
     /// A server that lets everybody in and writes nothing to the disk, so that only what asks it is measured.
     pub fn volatile() -> io::Result<Self> {
-        Self::try_start(false)
+        Self::try_start(Purpose::Measurement)
     }
 
-    fn try_start(is_durable: bool) -> io::Result<Self> {
-        let [port] = free_ports()?;
-        let mut server = Self { folder: tempfile::tempdir()?, port, is_durable, process: None };
+    fn try_start(purpose: Purpose) -> io::Result<Self> {
+        // Parts of a cluster speak to each other at the second.
+        let [port, _] = free_ports()?;
+        let mut server = Self { folder: tempfile::tempdir()?, port, purpose, process: None };
         server.resume()?;
         Ok(server)
     }
@@ -72,9 +96,13 @@ impl RedisServer {
     pub fn resume(&mut self) -> io::Result<()> {
         let folder = self.folder.path();
         let (port, folder_name) = (self.port.to_string(), folder.display().to_string());
+        let next_port = (self.port + 1).to_string();
         let always = [("bind", "127.0.0.1"), ("port", &*port), ("dir", &*folder_name), ("save", "")];
         let durable = [("requirepass", PASSWORD), ("appendonly", "yes"), ("appendfsync", "always")];
-        let settings = always.into_iter().chain(durable.into_iter().filter(|_| self.is_durable));
+        let cluster = [("cluster-enabled", "yes"), ("cluster-port", &*next_port)];
+        let settings = always.into_iter();
+        let settings = settings.chain(durable.into_iter().filter(|_| self.purpose != Purpose::Measurement));
+        let settings = settings.chain(cluster.into_iter().filter(|_| self.purpose == Purpose::Cluster));
         let arguments: Vec<String> =
             settings.flat_map(|(name, value)| [format!("--{name}"), value.to_owned()]).collect();
         let mut process = Process::start("redis", Path::new(PROGRAM), &arguments, folder)?;

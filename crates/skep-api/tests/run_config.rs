@@ -234,3 +234,32 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn trap_58_a_document_that_is_printed_shows_no_values() {
+    let step = |type_: &str, parameters: Value| json!({ "type": type_, "parameters": parameters });
+    let collector = json!({ "headers": { "X-Key": "hunter2" } });
+    let exchange = json!({ "client_secret": "hunter2" });
+    let document = json!({
+        "header_forward": { "add_plaintext_headers": { "X-Key": "hunter2" } },
+        "telemetry_config": collector,
+        "oidc_config": { "ClientSecret": "hunter2" },
+        "token_exchange_config": exchange,
+        "remote_auth_config": { "bearer_token": "hunter2", "client_secret": "hunter2" },
+        "env_vars": { "KEY": "hunter2" },
+        "middleware_configs": [
+            step("header-forward", json!({ "add_headers": { "X-Key": "hunter2" } })),
+            step("telemetry", json!({ "config": collector })),
+            step("tokenexchange", json!({ "token_exchange_config": exchange })),
+        ],
+        "additional_middleware_configs": [step("obo", json!({ "clientSecret": "hunter2" }))],
+    });
+    let config: RunConfig = read(document).unwrap();
+    let steps = config.middleware_configs.iter().map(|step| match step.type_.as_str() {
+        "header-forward" => format!("{:?}", step.read_parameters::<HeaderForwardParameters>().unwrap()),
+        "telemetry" => format!("{:?}", step.read_parameters::<TelemetryParameters>().unwrap()),
+        _ => format!("{:?}", step.read_parameters::<TokenExchangeParameters>().unwrap()),
+    });
+    let printed: String = steps.chain([format!("{config:?} {config:#?}")]).collect();
+    assert!(printed.contains("X-Key") && !printed.contains("hunter2"), "{printed}");
+}

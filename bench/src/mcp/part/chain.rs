@@ -158,7 +158,7 @@ impl Around {
             all: CallLimits { shared: bucket, per_user: bucket },
             ..RateLimits::default()
         };
-        Ok(RateLimit::new(limits, &redis)?)
+        Ok(RateLimit::in_redis(limits, &redis)?)
     }
 }
 

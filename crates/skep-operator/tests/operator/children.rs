@@ -6,10 +6,11 @@ use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
-use skep_api::kinds::MCPServer;
+use skep_api::kinds::{MCPServer, MCPTelemetryConfig};
 use skep_api::names::{annotations, labels};
 
-use crate::cluster::Fixture;
+use crate::cluster::{Fixture, passes};
+use crate::configs::Example as _;
 use crate::servers::settled;
 use crate::trials;
 use crate::wire::Sent;
@@ -22,6 +23,7 @@ trials![
     whoever_stops_a_server_meanwhile_is_not_overruled,
     what_a_platform_adds_stays,
     no_write_meets_another_one_of_ours,
+    auth_trap_74_variables_are_put_right_once_in_whatever_order,
 ];
 
 async fn a_lost_configuration_comes_back_as_it_was(fixture: Fixture) {
@@ -53,6 +55,44 @@ async fn a_spec_reads_back_as_it_was_written(fixture: Fixture) {
     assert_eq!((containers.len(), containers[0]["ports"].as_array().unwrap().len()), (1, 1));
     assert_eq!(deployment["spec"]["selector"]["matchLabels"], json!(labels::mcp_server("s")));
     assert_eq!(deployment["spec"]["replicas"], 1);
+}
+
+async fn auth_trap_74_variables_are_put_right_once_in_whatever_order(fixture: Fixture) {
+    let (operator, record) = fixture.operator().await;
+    fixture.create::<MCPTelemetryConfig>("t", MCPTelemetryConfig::good(1)).await;
+    // In no order.
+    let own = ["Z", "B", "Y", "A"].map(|name| json!({"name": name, "value": "v"}));
+    let spec = json!({"image": "i", "telemetryConfigRef": {"name": "t"},
+        "resourceOverrides": {"proxyDeployment": {"env": own}}});
+    fixture.create::<MCPServer>("s", spec).await;
+    settled(&fixture, "s").await;
+    let again = async || {
+        let before = passes(&operator, "MCPServer");
+        operator.resync();
+        fixture.until_passed(&operator, "MCPServer", before).await;
+        fixture.quiet(&record).await;
+        record.writes_to("/deployments/s").len()
+    };
+    let pods = |deployment: &Value| deployment["spec"]["template"]["spec"]["containers"].clone();
+    let changed = |containers: &Value| json!({"spec": {"template": {"spec": {"containers": containers}}}});
+    let written = again().await;
+    let mut containers = pods(&fixture.child::<Deployment>("s").await);
+    let names = |containers: &Value| -> Vec<Value> {
+        containers[0]["env"].as_array().unwrap().iter().map(|variable| variable["name"].clone()).collect()
+    };
+    let built = names(&containers);
+    assert!(built.len() > 6 && !built.is_sorted_by_key(ToString::to_string), "{built:?}");
+    containers[0]["env"].as_array_mut().unwrap().reverse();
+    fixture.patch::<Deployment>("s", changed(&containers)).await;
+    assert_eq!(again().await, written, "another order is no difference");
+
+    let own = containers[0]["env"].as_array_mut().unwrap().iter_mut().find(|variable| variable["name"] == "Y");
+    own.unwrap()["value"] = json!("somebody's");
+    fixture.patch::<Deployment>("s", changed(&containers)).await;
+    let is_ours = |deployment: &Value| !pods(deployment)[0]["env"].to_string().contains("somebody's");
+    fixture.until_child::<Deployment>("s", "as it was", is_ours).await;
+    assert_eq!(again().await, written + 1);
+    assert_eq!(again().await, written + 1);
 }
 
 async fn another_object_of_the_same_name_is_not_meant(fixture: Fixture) {

@@ -277,10 +277,6 @@ mod tests {
                 "telemetry_config, but middleware_configs has no step telemetry",
             ),
             (
-                r#""middleware_configs": [{"type": "ratelimit", "parameters": {"config": {"shared": {"maxTokens": 1}}}}]"#,
-                "ratelimit: it needs a Redis server",
-            ),
-            (
                 r#""middleware_configs": [{"type": "ratelimit", "parameters": {"redis_addr": "127.0.0.1:1",
                     "config": {"shared": {"maxTokens": 0, "refillPeriod": "1m"}}}}]"#,
                 "ratelimit: shared: maxTokens must be above zero",
@@ -298,6 +294,18 @@ mod tests {
             let said = built(text, &[]).await.unwrap_err();
             assert!(said.contains(told), "{text}: {said}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_proxy_without_redis_counts_by_itself_unless_there_may_be_others() {
+        let limits = r#""rate_limit_config": {"shared": {"maxTokens": 1, "refillPeriod": "1m"}}"#;
+        let told = "ratelimit: it needs a Redis server to count in; set sessionStorage with provider redis";
+        for variable in [("KUBERNETES_SERVICE_HOST", "10.96.0.1"), ("TOOLHIVE_RUNTIME", "kubernetes")] {
+            let said = built(limits, &[variable]).await.unwrap_err();
+            assert!(said.contains(told), "{said}");
+        }
+        let chain = built(limits, &[]).await.unwrap();
+        assert!(chain.contains("RateLimit") && chain.contains("MemoryBuckets"), "{chain}");
     }
 
     #[tokio::test]

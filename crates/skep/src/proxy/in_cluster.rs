@@ -131,11 +131,15 @@ fn is_server_lost(ended: &anyhow::Result<()>) -> bool {
     matches!(error, Some(ServeError::ServerLost))
 }
 
+/// Whether this process is part of a cluster.
+pub(super) fn is_pod(variables: Variables<'_>) -> bool {
+    variables(runner::RUNTIME).as_deref() == Some(runner::RUNTIME_KUBERNETES)
+        || variables(runner::KUBERNETES_SERVICE_HOST).is_some()
+}
+
 /// The cluster of this pod, and its namespace in it.
 async fn client(variables: Variables<'_>) -> anyhow::Result<(Client, String)> {
-    let is_set = variables(runner::RUNTIME).as_deref() == Some(runner::RUNTIME_KUBERNETES)
-        || variables(runner::KUBERNETES_SERVICE_HOST).is_some();
-    if !is_set {
+    if !is_pod(variables) {
         return Err(Hinted::new("an image needs Kubernetes, and this is no pod")
             .hint("without Kubernetes: skep proxy run --url URL, or skep proxy run -- COMMAND")
             .into());

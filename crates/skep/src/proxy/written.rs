@@ -19,7 +19,7 @@ const REDIS: &str = "redis.tools:6379";
 const MOUNTED: [&str; 3] = ["/config/", "/etc/toolhive/", "/var/run/"];
 
 /// Documents that are not served, and what is said about them.
-const REFUSED: [(&str, &str); 9] = [
+const REFUSED: [(&str, &str); 8] = [
     ("proxy-auth-server-and-aws-sts", AUTH_SERVER),
     ("server-auth-server", AUTH_SERVER),
     ("server-auth-server-at-its-service", AUTH_SERVER),
@@ -28,12 +28,11 @@ const REFUSED: [(&str, &str); 9] = [
     ("server-auth-server-registers-itself", AUTH_SERVER),
     ("server-auth-server-strips-tokens", AUTH_SERVER),
     ("server-everything", AUTH_SERVER),
-    ("server-on-behalf-of", "subjectTokenProviderName"),
 ];
 const AUTH_SERVER: &str = "embedded_auth_server_config (auth server)";
 
 /// What else has to be in the chains of some documents, in this order.
-const SAID: [(&str, &[&str]); 12] = [
+const SAID: [(&str, &[&str]); 13] = [
     ("proxy-aws-sts", &["AwsSts", "eu-central-1", "aws-mcp"]),
     ("proxy-bearer-token", &["Parse", "authorization"]),
     ("proxy-headers", &["Parse", "x-tenant", "x-api-key"]),
@@ -44,6 +43,7 @@ const SAID: [(&str, &[&str]); 12] = [
     ("server-authz-inline", &["Authorizer", "Cedar"]),
     ("server-oidc-inline", &["Oidc", "https://login.example.com", "weather"]),
     ("server-oidc-service-account", &["Oidc", "https://kubernetes.default.svc", "weather"]),
+    ("server-on-behalf-of", &["Parse", "OnBehalfOf", "backend", "read"]),
     ("server-rate-limits", &["Oidc", "RateLimit", "forecast"]),
     ("server-webhooks", &["Change", "redact", "Refuse", "my.policy"]),
 ];
@@ -130,6 +130,7 @@ async fn whatever_the_operator_writes_becomes_a_chain_in_its_order() {
         POD_ADDRESS_VARIABLE => Some("127.0.0.1".to_owned()),
         VOLUME_ROOT_VARIABLE => Some(root.path().display().to_string()),
         runner::SESSION_REDIS_PASSWORD => Some(PASSWORD.to_owned()),
+        runner::ON_BEHALF_OF_CLIENT_SECRET => Some("v".to_owned()),
         name => name.starts_with("TOOLHIVE_SECRET_").then(|| "v".to_owned()),
     };
     let mut documents = written();

@@ -6,6 +6,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod cluster;
+#[path = "../collected/mod.rs"]
+mod collected;
 #[path = "../demo/http.rs"]
 #[expect(dead_code, reason = "the tests of the demo server need more of it")]
 mod http;
@@ -26,7 +28,6 @@ mod protected;
 #[path = "../provider/mod.rs"]
 mod provider;
 #[path = "../telemetry/mod.rs"]
-#[expect(dead_code, reason = "the tests of skep up need more of it")]
 mod readers;
 mod servers;
 #[path = "../suite/mod.rs"]

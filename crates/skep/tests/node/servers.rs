@@ -8,8 +8,9 @@ use super::http::Request;
 use super::npm::Packages;
 use super::place::{Place, object};
 use super::protected::{self, Client, DEPLOYMENT};
+use super::readers::Reader;
 use super::suite::check;
-use super::{ALL, answers, layers, outgoing};
+use super::{ALL, answers, collected, layers, outgoing};
 
 fn server(name: &str, mut spec: Value) -> Value {
     spec["image"] = json!("skep-demo/echo");
@@ -94,6 +95,16 @@ async fn manifests_say_what_clients_of_proxies_meet() {
     let _operator = cluster.operate();
     let place = Place::new(&cluster.client().await);
     layers::check(&place, &needs).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_collector_and_prometheus_get_what_happens() {
+    let test = "a_collector_and_prometheus_get_what_happens";
+    let Some(reader) = Reader::get(test) else { return };
+    let Some(cluster) = Cluster::start_or_skip(test).await else { return };
+    let Some(_node) = cluster.join(ALL) else { return };
+    let _operator = cluster.operate();
+    collected::check(&Place::new(&cluster.client().await), &reader).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{ApiResource, DynamicObject, ListParams, LogParams, Patch, PatchParams};
+use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, LogParams, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
 use skep_conformance::ports::free_port;
@@ -26,14 +26,23 @@ impl Place {
 
     /// Applies a manifest, as `skep up -f` does.
     pub(crate) async fn apply(&self, object: &Value) {
+        let params = PatchParams::apply("test");
+        self.like(object).patch(name(object), &params, &Patch::Apply(object)).await.unwrap();
+    }
+
+    /// Deletes the object of a manifest.
+    pub(crate) async fn delete(&self, object: &Value) {
+        self.like(object).delete(name(object), &DeleteParams::default()).await.unwrap();
+    }
+
+    /// Where objects like this one are.
+    fn like(&self, object: &Value) -> Api<DynamicObject> {
         let kind = kube::core::TypeMeta {
             api_version: object["apiVersion"].as_str().unwrap().to_owned(),
             kind: object["kind"].as_str().unwrap().to_owned(),
         };
         let resource = ApiResource::from_gvk(&kind.try_into().unwrap());
-        let api: Api<DynamicObject> = Api::default_namespaced_with(self.0.clone(), &resource);
-        let name = object["metadata"]["name"].as_str().unwrap();
-        api.patch(name, &PatchParams::apply("test"), &Patch::Apply(object)).await.unwrap();
+        Api::default_namespaced_with(self.0.clone(), &resource)
     }
 
     /// The address on this machine of a port of pods, by a balancer of its own.
@@ -50,18 +59,22 @@ impl Place {
     /// Applies a workload of ours that has the usual port; its address on this machine.
     pub(crate) async fn serve(&self, workload: &Value) -> String {
         self.apply(workload).await;
-        let name = workload["metadata"]["name"].as_str().unwrap();
-        self.offer(name, &proxies(workload), 8080).await
+        self.offer(name(workload), &proxies(workload), 8080).await
     }
 
     /// What the proxy of a workload has printed.
     pub(crate) async fn printed(&self, workload: &Value) -> String {
-        let pods: Api<Pod> = Api::default_namespaced(self.0.clone());
         let labels = proxies(workload);
         let labels = labels.as_object().unwrap().iter();
         let labels: Vec<_> = labels.map(|(label, value)| format!("{label}={}", value.as_str().unwrap())).collect();
+        self.printed_by(&labels.join(",")).await
+    }
+
+    /// What pods with these labels have printed.
+    pub(crate) async fn printed_by(&self, labels: &str) -> String {
+        let pods: Api<Pod> = Api::default_namespaced(self.0.clone());
         let mut text = String::new();
-        for pod in pods.list(&ListParams::default().labels(&labels.join(","))).await.unwrap() {
+        for pod in pods.list(&ListParams::default().labels(labels)).await.unwrap() {
             text += &pods.logs(&pod.name_any(), &LogParams::default()).await.unwrap_or_default();
         }
         text
@@ -79,6 +92,10 @@ impl Place {
         })
         .await;
     }
+}
+
+fn name(object: &Value) -> &str {
+    object["metadata"]["name"].as_str().unwrap()
 }
 
 /// The labels of the proxies of a workload.

@@ -7,6 +7,8 @@ mod asking;
 #[path = "../demo/http.rs"]
 #[expect(dead_code, reason = "the tests of the demo server need more of it")]
 mod http;
+mod limits;
+mod logged;
 mod processes;
 mod sessions;
 mod start;
@@ -219,6 +221,11 @@ fn what_cannot_be_run_is_told_and_ends_with_one() {
 
 /// A proxy in front of a server at an address, as the pods of an MCPRemoteProxy run it, with these additions.
 fn serve_in_pod(server: &str, additions: &Value, variables: &[(&str, &str)]) -> Serving {
+    serve_in_pod_telling(server, additions, variables, Stdio::null())
+}
+
+/// The same, which tells what it notices there.
+fn serve_in_pod_telling(server: &str, additions: &Value, variables: &[(&str, &str)], log: impl Into<Stdio>) -> Serving {
     let folder = TempDir::new().unwrap();
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let mut config = json!({"name": "n", "port": free.port(), "transport": "streamable-http",
@@ -230,7 +237,8 @@ fn serve_in_pod(server: &str, additions: &Value, variables: &[(&str, &str)]) -> 
     fs::write(folder.path().join("runconfig.json"), config.to_string()).unwrap();
     let mut command = Command::new(cargo_bin!("skep"));
     command.args(["run", "--foreground=true", "placeholder-for-remote-proxy"]).current_dir(folder.path());
-    let child = command.envs(variables.iter().copied()).stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    command.env_remove("KUBERNETES_SERVICE_HOST").envs(variables.iter().copied());
+    let child = command.stdin(Stdio::null()).stderr(log).spawn().unwrap();
     let proxy = Serving { child, address: free.to_string() };
     let begun = Instant::now();
     while TcpStream::connect(free).is_err() {

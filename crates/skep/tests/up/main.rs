@@ -4,6 +4,8 @@
 
 #[path = "../asking/mod.rs"]
 mod asking;
+#[path = "../collected/mod.rs"]
+mod collected;
 mod conformance;
 mod crowd;
 mod everything;

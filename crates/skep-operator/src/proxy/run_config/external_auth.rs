@@ -44,6 +44,7 @@ pub(super) fn add(inputs: &Inputs<'_>, config: &mut RunConfig) -> Result<(), Str
         }
         ExternalAuthType::Obo => {
             let settings = present("obo", spec.obo.as_ref())?;
+            on_behalf_of::check_provider(settings, config.embedded_auth_server_config.as_ref())?;
             let parameters = on_behalf_of::parameters(settings, runner::ON_BEHALF_OF_CLIENT_SECRET)?;
             let step =
                 MiddlewareConfig::new(MiddlewareType::Obo, &parameters).map_err(|error| format!("obo: {error}"))?;

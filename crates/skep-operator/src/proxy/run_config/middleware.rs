@@ -38,7 +38,7 @@ pub fn chain(config: &RunConfig) -> Result<Vec<MiddlewareConfig>, String> {
     chain.add_some(MiddlewareType::ToolCallFilter, tools.as_ref())?;
     chain.add(MiddlewareType::McpParser, &NoParameters::default())?;
     chain.add_some(MiddlewareType::Telemetry, telemetry(config).as_ref())?;
-    chain.add_some(MiddlewareType::RateLimit, rate_limit(config)?.as_ref())?;
+    chain.add_some(MiddlewareType::RateLimit, rate_limit(config).as_ref())?;
     chain.add_some(MiddlewareType::MutatingWebhook, webhooks(config, &config.mutating_webhooks).as_ref())?;
     chain.add_some(MiddlewareType::ValidatingWebhook, webhooks(config, &config.validating_webhooks).as_ref())?;
     chain.add_some(MiddlewareType::Authorization, authorization(config).as_ref())?;
@@ -136,19 +136,18 @@ fn telemetry(config: &RunConfig) -> Option<TelemetryParameters> {
     })
 }
 
-fn rate_limit(config: &RunConfig) -> Result<Option<RateLimitParameters>, String> {
-    let Some(limits) = &config.rate_limit_config else { return Ok(None) };
-    let redis = config.scaling_config.as_ref().and_then(|scaling| scaling.session_redis.as_ref());
-    let redis =
-        redis.ok_or("rate limiting needs a Redis server to count in; set sessionStorage with provider redis")?;
-    Ok(Some(RateLimitParameters {
-        config: Some(limits.clone()),
+/// Without Redis there is nothing to say about it: whoever reads this decides whether to count alone.
+fn rate_limit(config: &RunConfig) -> Option<RateLimitParameters> {
+    let limits = config.rate_limit_config.clone()?;
+    let redis = config.scaling_config.as_ref().and_then(|scaling| scaling.session_redis.clone()).unwrap_or_default();
+    Some(RateLimitParameters {
+        config: Some(limits),
         namespace: config.rate_limit_namespace.clone(),
-        redis_addr: redis.address.clone(),
+        redis_addr: redis.address,
         redis_db: redis.db,
         server_name: config.name.clone(),
         ..RateLimitParameters::default()
-    }))
+    })
 }
 
 fn webhooks(config: &RunConfig, webhooks: &[WebhookConfig]) -> Option<WebhookParameters> {
@@ -184,6 +183,7 @@ fn header_forward(config: &RunConfig) -> Option<HeaderForwardParameters> {
     (!add_headers.is_empty()).then(|| HeaderForwardParameters { add_headers, ..HeaderForwardParameters::default() })
 }
 
-fn first_upstream(server: &EmbeddedAuthServerConfig) -> &str {
+/// The identity provider behind an auth server.
+pub(super) fn first_upstream(server: &EmbeddedAuthServerConfig) -> &str {
     server.upstreams().first().map(|upstream| upstream.name.as_str()).unwrap_or_default()
 }

@@ -1,8 +1,11 @@
 //! Acting on behalf of a user: how the settings of an MCPExternalAuthConfig become what a proxy is told.
 
+use skep_api::config::run_config::EmbeddedAuthServerConfig;
 use skep_api::config::vmcp::outgoing_strategies::Obo;
 use skep_api::duration::DurationText;
 use skep_api::kinds::outgoing_auth::on_behalf_of::OnBehalfOf;
+
+use super::middleware::first_upstream;
 
 /// Who issues tokens when only a tenant is named.
 const DEFAULT_AUTHORITY: &str = "https://login.microsoftonline.com";
@@ -21,6 +24,29 @@ pub(super) fn parameters(settings: &OnBehalfOf, client_secret_variable: &str) ->
         token_url: token_url(settings)?,
         ..Obo::default()
     })
+}
+
+/// Only an auth server inside of the proxy has tokens of a provider. Without them a proxy could not start.
+pub(super) fn check_provider(settings: &OnBehalfOf, server: Option<&EmbeddedAuthServerConfig>) -> Result<(), String> {
+    const FIELD: &str = "obo.subjectTokenProviderName";
+    const OTHERWISE: &str = "remove it, and the token of the caller is exchanged";
+    let Some(name) = settings.subject_token_provider_name.as_deref().filter(|name| !name.is_empty()) else {
+        return Ok(());
+    };
+    let Some(server) = server else {
+        return Err(format!(
+            "{FIELD} {name:?} is a provider of an embedded auth server, and there is none; set authServerRef to one with \
+             that provider, or {OTHERWISE}"
+        ));
+    };
+    // There is one: only a VirtualMCPServer can have several.
+    let known = first_upstream(server);
+    if known == name {
+        return Ok(());
+    }
+    Err(format!(
+        "{FIELD} {name:?} is no provider of the embedded auth server, which has {known:?}; name that one, or {OTHERWISE}"
+    ))
 }
 
 fn seconds(skew: &DurationText) -> Result<i32, String> {

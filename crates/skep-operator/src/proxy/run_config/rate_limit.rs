@@ -8,6 +8,9 @@ use crate::proxy::Inputs;
 
 pub(super) fn add(inputs: &Inputs<'_>, spec: &MCPServerSpec, config: &mut RunConfig) -> Result<(), String> {
     let Some(limits) = &spec.rate_limiting else { return Ok(()) };
+    if config.scaling_config.as_ref().is_none_or(|scaling| scaling.session_redis.is_none()) {
+        return Err("rateLimiting needs a Redis server to count in; set sessionStorage with provider redis".to_owned());
+    }
     let tool = |limit: &rate_limit::ToolRateLimit| -> Result<ToolRateLimit, String> {
         let place = format!("rateLimiting.tools[{}]", limit.name);
         Ok(ToolRateLimit {

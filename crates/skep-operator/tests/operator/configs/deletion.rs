@@ -1,14 +1,15 @@
 //! Deletion waits for the last user, however wrong the spec, and then finishes on its own.
 
 use kube::ResourceExt as _;
-use serde_json::json;
+use serde_json::{Value, json};
 use skep_api::conditions::{reasons, types};
 use skep_api::kind::Kind as _;
 use skep_api::kinds::{
-    MCPAuthzConfig, MCPExternalAuthConfig, MCPOIDCConfig, MCPServer, MCPTelemetryConfig, MCPToolConfig,
-    MCPWebhookConfig,
+    MCPAuthzConfig, MCPExternalAuthConfig, MCPOIDCConfig, MCPRemoteProxy, MCPServer, MCPServerEntry,
+    MCPTelemetryConfig, MCPToolConfig, MCPWebhookConfig, VirtualMCPServer,
 };
 use skep_conformance::changes::{Example as _, for_every_kind};
+use skep_operator::cluster::OwnKind;
 
 use super::{ConfigExample, caught_up, condition, is_blocked, is_used_by, is_valid, server_of, settings, start};
 use crate::cluster::{Fixture, waiting};
@@ -19,6 +20,7 @@ trials![
     a_used_config_stays_until_its_last_user_goes,
     what_the_status_says_decides_nothing,
     a_user_that_no_watch_has_told_of_counts,
+    auth_trap_84_an_auth_config_stays_while_any_kind_names_it,
 ];
 
 async fn a_used_config_stays_until_its_last_user_goes(fixture: Fixture) {
@@ -55,6 +57,48 @@ async fn a_used_config_stays_until_its_last_user_goes(fixture: Fixture) {
     let text = operator.metrics().text();
     let errors = text.lines().filter(|line| line.contains("reconcile_total") && line.contains("result=\"error\""));
     assert!(errors.clone().all(|line| line.ends_with(" 0")), "{:?}", errors.collect::<Vec<_>>());
+}
+
+async fn auth_trap_84_an_auth_config_stays_while_any_kind_names_it(fixture: Fixture) {
+    /// One user after the other, each of them alone.
+    async fn hold<K: ConfigExample, U: OwnKind>(fixture: &Fixture, spec: Value) {
+        let user = U::DEFINITION.kind;
+        fixture.create::<K>("c", K::good(1)).await;
+        fixture.create::<U>("user", spec.clone()).await;
+        fixture.until::<K>("c", "used", is_used_by(&[&format!("{user}/user")])).await;
+        fixture.delete::<K>("c").await;
+        let kept = fixture.until::<K>("c", "kept", is_blocked).await;
+        let told = condition(&kept, types::DELETION_BLOCKED).unwrap().message;
+        assert_eq!(told, format!("Cannot delete: referenced by workloads: [{{{user} user}}]"), "{spec}");
+        assert_eq!(kept.finalizers().len(), 1, "{spec}");
+        fixture.delete::<U>("user").await;
+        fixture.until_gone::<K>("c").await;
+    }
+    let (_operator, _record) = start(&fixture).await;
+    let (named, group) = (json!({"name": "c"}), json!({"name": "g"}));
+    let oidc = json!({"name": "c", "audience": "a"});
+    let server = |member: &str, reference: &Value| json!({"image": "i", member: reference});
+    let proxy = |member: &str, reference: &Value| json!({"remoteUrl": "https://r.example", member: reference});
+    for member in ["externalAuthConfigRef", "authServerRef"] {
+        hold::<MCPExternalAuthConfig, MCPServer>(&fixture, server(member, &named)).await;
+        hold::<MCPExternalAuthConfig, MCPRemoteProxy>(&fixture, proxy(member, &named)).await;
+    }
+    let entry = json!({"remoteUrl": "https://r.example", "transport": "sse", "groupRef": group,
+        "externalAuthConfigRef": named});
+    hold::<MCPExternalAuthConfig, MCPServerEntry>(&fixture, entry).await;
+    let backend = json!({"type": "externalAuthConfigRef", "externalAuthConfigRef": named});
+    for outgoing in [json!({"default": backend}), json!({"backends": {"b": backend}})] {
+        let aggregate = json!({"groupRef": group, "incomingAuth": {"type": "anonymous"}, "outgoingAuth": outgoing});
+        hold::<MCPExternalAuthConfig, VirtualMCPServer>(&fixture, aggregate).await;
+    }
+    hold::<MCPOIDCConfig, MCPServer>(&fixture, server("oidcConfigRef", &oidc)).await;
+    hold::<MCPOIDCConfig, MCPRemoteProxy>(&fixture, proxy("oidcConfigRef", &oidc)).await;
+    let incoming = json!({"type": "oidc", "oidcConfigRef": oidc});
+    hold::<MCPOIDCConfig, VirtualMCPServer>(&fixture, json!({"groupRef": group, "incomingAuth": incoming})).await;
+    hold::<MCPAuthzConfig, MCPServer>(&fixture, server("authzConfigRef", &named)).await;
+    hold::<MCPAuthzConfig, MCPRemoteProxy>(&fixture, proxy("authzConfigRef", &named)).await;
+    let incoming = json!({"type": "anonymous", "authzConfigRef": named});
+    hold::<MCPAuthzConfig, VirtualMCPServer>(&fixture, json!({"groupRef": group, "incomingAuth": incoming})).await;
 }
 
 async fn what_the_status_says_decides_nothing(fixture: Fixture) {

@@ -5,6 +5,11 @@ use std::time::Duration;
 
 use super::RateLimits;
 
+/// The scope of what everybody has together.
+pub(super) const SHARED: &str = "shared";
+/// The scope of what each user has.
+pub(super) const PER_USER: &str = "per_user";
+
 /// Whose bucket it is, and what it is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Scope {
@@ -15,6 +20,11 @@ pub(crate) struct Scope {
 impl Scope {
     pub(super) fn new(scope: &'static str, operation: &'static str) -> Self {
         Self { scope, operation }
+    }
+
+    /// Whether everybody takes from it.
+    pub(super) fn is_shared(self) -> bool {
+        self.scope == SHARED
     }
 }
 

@@ -1,12 +1,15 @@
 //! How often tools may be called: by everybody together and by each user, all of them and single ones.
 //!
-//! The buckets are in Redis, for all proxies of a server. A call takes a token from each bucket that it concerns, or from
-//! none, and so do the calls of a batch together. When Redis cannot be asked, calls pass: a limit is no protection that is
-//! worth an outage.
+//! The buckets are in Redis, for all proxies of a server, or in the memory of a proxy that is alone. A call takes a token from
+//! each bucket that it concerns, or from none, and so do the calls of a batch together. When Redis cannot be asked, calls
+//! pass: a limit is no protection that is worth an outage.
 
 mod breaker;
-mod buckets;
 mod check;
+mod memory;
+mod redis;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,8 +19,10 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use skep_mcp::{Message, Param, method};
 
-use self::buckets::Buckets;
 pub(super) use self::check::{Check, Scope, Verdict};
+use self::check::{PER_USER, SHARED};
+use self::memory::MemoryBuckets;
+use self::redis::{CountError, RedisBuckets};
 use super::exchange::{Exchange, messages};
 use super::layer::{Layer, Next};
 use super::refusal::Refusal;
@@ -76,6 +81,23 @@ struct Concerned {
     calls: u32,
 }
 
+/// Where the buckets are.
+#[derive(Debug)]
+enum Buckets {
+    Redis(RedisBuckets),
+    Memory(MemoryBuckets),
+}
+
+impl Buckets {
+    /// Takes tokens from all of these, or from none; then it says which one has too few.
+    async fn take<'a>(&self, buckets: &'a [Concerned]) -> Result<Option<&'a Concerned>, CountError> {
+        match self {
+            Self::Redis(redis) => redis.take(buckets).await,
+            Self::Memory(memory) => Ok(memory.take(buckets, Instant::now())),
+        }
+    }
+}
+
 /// Counts calls.
 #[derive(Debug)]
 pub struct RateLimit {
@@ -84,16 +106,26 @@ pub struct RateLimit {
 }
 
 impl RateLimit {
-    /// Counts in this Redis.
-    pub fn new(limits: RateLimits, redis: &Redis) -> Result<Self, RateLimitError> {
+    /// Counts in this Redis, together with every other proxy that does.
+    pub fn in_redis(limits: RateLimits, redis: &Redis) -> Result<Self, RateLimitError> {
+        Self::new(limits, Buckets::Redis(RedisBuckets::new(redis)))
+    }
+
+    /// Counts in the memory of this process. Another proxy of the same server would count for itself, and whoever starts anew
+    /// finds all buckets full.
+    pub fn in_memory(limits: RateLimits) -> Result<Self, RateLimitError> {
+        Self::new(limits, Buckets::Memory(MemoryBuckets::default()))
+    }
+
+    fn new(limits: RateLimits, buckets: Buckets) -> Result<Self, RateLimitError> {
         let tools = limits.tools.iter().map(|(tool, limits)| (tool.as_str(), limits));
         for (whose, limits) in std::iter::once(("the server", &limits.all)).chain(tools) {
-            let mut buckets = [limits.shared, limits.per_user].into_iter().flatten();
-            if buckets.any(|bucket| bucket.tokens == 0 || bucket.period.is_zero()) {
+            let mut all = [limits.shared, limits.per_user].into_iter().flatten();
+            if all.any(|bucket| bucket.tokens == 0 || bucket.period.is_zero()) {
                 return Err(RateLimitError::Bucket(whose.to_owned()));
             }
         }
-        Ok(Self { limits: Arc::new(limits), buckets: Buckets::new(redis) })
+        Ok(Self { limits: Arc::new(limits), buckets })
     }
 
     /// The buckets that a call of a tool by somebody concerns, with their keys, in the order in which they are asked.
@@ -102,10 +134,10 @@ impl RateLimit {
         let of_tool = self.limits.tools.get(tool).copied().unwrap_or_default();
         let of_user = |bucket: Option<Bucket>| bucket.filter(|_| !user.is_empty());
         let buckets = [
-            (format!("{prefix}:shared"), self.limits.all.shared, Scope::new("shared", "server")),
-            (format!("{prefix}:shared:tool:{tool}"), of_tool.shared, Scope::new("shared", "tool")),
-            (format!("{prefix}:user:{user}"), of_user(self.limits.all.per_user), Scope::new("per_user", "server")),
-            (format!("{prefix}:user-tool:{tool}:{user}"), of_user(of_tool.per_user), Scope::new("per_user", "tool")),
+            (format!("{prefix}:shared"), self.limits.all.shared, Scope::new(SHARED, "server")),
+            (format!("{prefix}:shared:tool:{tool}"), of_tool.shared, Scope::new(SHARED, "tool")),
+            (format!("{prefix}:user:{user}"), of_user(self.limits.all.per_user), Scope::new(PER_USER, "server")),
+            (format!("{prefix}:user-tool:{tool}:{user}"), of_user(of_tool.per_user), Scope::new(PER_USER, "tool")),
         ];
         let buckets = buckets.into_iter();
         buckets.filter_map(|(key, bucket, scope)| Some(Concerned { key, bucket: bucket?, scope, calls: 1 })).collect()
@@ -173,18 +205,5 @@ impl Layer for RateLimit {
             }
         }
         .boxed()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_token_takes_its_part_of_the_period() {
-        for (tokens, seconds, expected) in [(10, 60, 6), (100, 60, 1), (7, 60, 9), (1, 86_400, 86_400), (1, 0, 1)] {
-            let bucket = Bucket { tokens, period: Duration::from_secs(seconds) };
-            assert_eq!(bucket.seconds_per_token(), expected, "{tokens} in {seconds} s");
-        }
     }
 }

@@ -119,21 +119,6 @@ async fn trap_56_what_is_refused_is_recorded_too_with_who_asked() {
 }
 
 #[tokio::test]
-async fn the_beginning_of_a_stream_is_recorded_once() {
-    let folder = tempfile::tempdir().unwrap();
-    let audit = AuditSettings { transport: "sse".to_owned(), ..settings(&folder) };
-    let guarded =
-        Guarded::new(chain(audit), |_| reply(200, &[("content-type", "text/event-stream")], ": alive\n\n")).await;
-    let mut stream = guarded.send(Request::new("GET", "/sse").header("Accept", "text/event-stream")).await;
-    stream.text().await;
-    guarded.send(Request::new("GET", "/other")).await.text().await;
-    let records = records(&folder, 2).await;
-    assert_eq!((&records[0]["type"], &records[0]["outcome"]), (&json!("sse_connection"), &json!("success")));
-    assert_eq!(records[0]["target"], json!({"endpoint": "/sse", "method": "GET", "type": "sse_endpoint"}));
-    assert_eq!(records.len(), 2);
-}
-
-#[tokio::test]
 async fn what_was_said_is_recorded_where_that_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let audit = AuditSettings { has_requests: true, has_answers: true, data_bytes: 120, ..settings(&folder) };
@@ -146,27 +131,6 @@ async fn what_was_said_is_recorded_where_that_is_asked_for() {
     assert!(records[0]["metadata"]["extra"]["response_size_bytes"].as_u64().unwrap() > 10);
     assert_eq!(records[1]["data"]["request"], Value::Null, "too large");
     assert_eq!(records[1]["data"]["response"].as_str().unwrap().len(), 120);
-}
-
-#[tokio::test]
-async fn types_can_be_left_out_and_must_exist() {
-    let folder = tempfile::tempdir().unwrap();
-    let types = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-    let audit = AuditSettings {
-        types: types(&["mcp_tool_call", "mcp_ping", "sse_connection"]),
-        excluded: types(&["mcp_ping"]),
-        ..settings(&folder)
-    };
-    let guarded = Guarded::new(chain(audit), with_tools).await;
-    guarded.send(Request::post(&request(1, "ping", &json!({})))).await.text().await;
-    guarded.send(Request::post(&request(2, "tools/list", &json!({})))).await.text().await;
-    guarded.send(Request::post(&call(3, "feed"))).await.text().await;
-    let records = records(&folder, 1).await;
-    assert_eq!(records.iter().map(|record| record["type"].clone()).collect::<Vec<_>>(), ["mcp_tool_call"]);
-    let unknown = AuditSettings { types: types(&["mcp_tea_break"]), ..settings(&folder) };
-    assert!(Audit::new(unknown).unwrap_err().to_string().contains("mcp_tea_break"));
-    let nowhere = AuditSettings { file: Some("/no/such/folder/log".into()), ..settings(&folder) };
-    assert!(Audit::new(nowhere).unwrap_err().to_string().contains("logFile /no/such/folder/log"));
 }
 
 /// Forms in which a call reaches a server all the same.

@@ -101,7 +101,7 @@ async fn nobody_is_refused_because_redis_is_silent_or_says_what_it_should_not() 
         all: CallLimits { shared: Some(bucket), per_user: None },
         ..RateLimits::default()
     };
-    let limit = RateLimit::new(limits, &connected).unwrap();
+    let limit = RateLimit::in_redis(limits, &connected).unwrap();
     let guarded =
         Guarded::new(vec![Step::Authenticate(Authentication::Anonymous), Step::LimitRates(limit)], with_tools).await;
     let ask = async || guarded.send(Request::post(&call(1, "feed"))).await.status;

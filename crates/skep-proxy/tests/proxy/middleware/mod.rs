@@ -10,6 +10,7 @@ mod frame;
 mod lists;
 mod on_behalf_of;
 mod rate_limit;
+mod recorded;
 mod token_exchange;
 mod tools;
 

@@ -1,18 +1,18 @@
-//! Calls that are counted in a real Redis.
+//! Calls that are counted in a real Redis, and by a proxy alone.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use redis::Commands as _;
 use serde_json::json;
-use skep_conformance::redis::RedisServer;
-use skep_proxy::Redis;
+use skep_conformance::redis::{PASSWORD, RedisServer};
 use skep_proxy::middleware::{Audit, Authentication, Bucket, CallLimits, RateLimit, RateLimits, Step};
+use skep_proxy::{Redis, RedisSettings};
 
 use super::{Guarded, audit, with_tools};
 use crate::authz::has_burnt;
 use crate::authz::tricks::{WRITTEN, raw};
-use crate::http::{Request, call, request};
+use crate::http::{PATIENCE, Request, call, request};
 use crate::redis::{look, settings};
 
 /// A bucket that does not fill while a test runs.
@@ -27,15 +27,15 @@ fn limits(all: CallLimits, feed: CallLimits) -> RateLimits {
 
 async fn guarded(redis: &RedisServer, limits: RateLimits) -> Guarded {
     let connected = Redis::connect(&settings(redis)).await.unwrap();
-    let limit = RateLimit::new(limits, &connected).unwrap();
+    limited(RateLimit::in_redis(limits, &connected).unwrap()).await
+}
+
+async fn limited(limit: RateLimit) -> Guarded {
     Guarded::new(vec![Step::Authenticate(Authentication::Anonymous), Step::LimitRates(limit)], with_tools).await
 }
 
-#[tokio::test]
-async fn a_call_too_many_is_refused_with_the_time_to_wait() {
-    let Some(redis) = RedisServer::start("a_call_too_many_is_refused_with_the_time_to_wait") else { return };
-    let shared = CallLimits { shared: Some(bucket(2)), per_user: None };
-    let guarded = guarded(&redis, limits(shared, CallLimits::default())).await;
+/// Two calls pass and no more, whatever else does.
+async fn refuses_the_third(guarded: &Guarded) {
     for _ in 0..2 {
         assert_eq!(guarded.send(Request::post(&call(1, "feed"))).await.status, 200);
     }
@@ -47,6 +47,13 @@ async fn a_call_too_many_is_refused_with_the_time_to_wait() {
     assert_eq!(guarded.send(Request::post(&request(2, "tools/list", &json!({})))).await.status, 200);
     let silent = json!({"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "feed"}});
     assert_eq!(guarded.send(Request::post(&silent)).await.status, 429);
+}
+
+#[tokio::test]
+async fn a_call_too_many_is_refused_with_the_time_to_wait() {
+    let Some(redis) = RedisServer::start("a_call_too_many_is_refused_with_the_time_to_wait") else { return };
+    let shared = CallLimits { shared: Some(bucket(2)), per_user: None };
+    refuses_the_third(&guarded(&redis, limits(shared, CallLimits::default())).await).await;
     let key = "thv:rl:{apiary:hive}:shared";
     let mut looking = look(&redis);
     assert_eq!(looking.keys::<_, Vec<String>>("*").unwrap(), [key]);
@@ -54,6 +61,59 @@ async fn a_call_too_many_is_refused_with_the_time_to_wait() {
     let filled: u64 = looking.hget(key, "last_refill").unwrap();
     assert!(filled > 1_700_000_000_000_000, "microseconds: {filled}");
     assert!(looking.ttl::<_, i64>(key).unwrap() > 24 * 3600 * 365);
+}
+
+#[tokio::test]
+async fn a_proxy_that_counts_alone_refuses_in_the_same_words() {
+    let none = CallLimits::default();
+    let (shared, of_each) = (Some(bucket(2)), Some(bucket(2)));
+    for limits in [
+        limits(CallLimits { shared, per_user: None }, none),
+        limits(CallLimits { shared: None, per_user: of_each }, none),
+        limits(none, CallLimits { shared, per_user: None }),
+        limits(none, CallLimits { shared: Some(bucket(9)), per_user: of_each }),
+    ] {
+        refuses_the_third(&limited(RateLimit::in_memory(limits).unwrap()).await).await;
+    }
+}
+
+/// A part of a cluster that has all keys, so that nothing is wrong with it but what the rules of clusters forbid.
+async fn clustered(test: &str) -> Option<RedisServer> {
+    let redis = RedisServer::start_clustered(test)?;
+    let info = redis::IntoConnectionInfo::into_connection_info(format!("redis://{}", redis.address())).unwrap();
+    let mut asking = redis::Client::open(info).unwrap().get_connection().unwrap();
+    let () = redis::cmd("AUTH").arg(PASSWORD).query(&mut asking).unwrap();
+    let () = redis::cmd("CLUSTER").arg("ADDSLOTSRANGE").arg(0).arg(16_383).query(&mut asking).unwrap();
+    let waiting = async {
+        loop {
+            let info: String = redis::cmd("CLUSTER").arg("INFO").query(&mut asking).unwrap();
+            if info.contains("cluster_state:ok") {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.unwrap();
+    Some(redis)
+}
+
+#[tokio::test]
+async fn auth_trap_81_all_buckets_of_a_call_are_in_one_slot_of_a_cluster() {
+    let Some(redis) = clustered("auth_trap_81_all_buckets_of_a_call_are_in_one_slot_of_a_cluster").await else {
+        return;
+    };
+    let both = |tokens| CallLimits { shared: Some(bucket(tokens)), per_user: Some(bucket(tokens)) };
+    // A name that would choose the slot, if it were the first in braces.
+    let tools = [("{feed}".to_owned(), both(2))].into();
+    let limits = RateLimits { tools, ..limits(both(9), CallLimits::default()) };
+    let connected = Redis::connect(&RedisSettings { database: 0, ..settings(&redis) }).await.unwrap();
+    let guarded = limited(RateLimit::in_redis(limits, &connected).unwrap()).await;
+    // When Redis refuses the question, calls pass.
+    let mut met = Vec::new();
+    for _ in 0..3 {
+        met.push(guarded.send(Request::post(&call(1, "{feed}"))).await.status);
+    }
+    assert_eq!(met, [200, 200, 429]);
 }
 
 #[tokio::test]
@@ -87,7 +147,7 @@ async fn trap_56_a_call_too_many_is_recorded_with_who_made_it() {
     let steps = vec![
         Step::Audit(Audit::new(audit::settings(&folder)).unwrap()),
         Step::Authenticate(Authentication::Anonymous),
-        Step::LimitRates(RateLimit::new(limits(shared, CallLimits::default()), &connected).unwrap()),
+        Step::LimitRates(RateLimit::in_redis(limits(shared, CallLimits::default()), &connected).unwrap()),
     ];
     let guarded = Guarded::new(steps, with_tools).await;
     for status in [200, 429] {
@@ -110,7 +170,7 @@ async fn trap_47_no_way_to_write_a_call_evades_its_limit() {
         tools: [("burn".to_owned(), none_left)].into(),
         ..limits(CallLimits::default(), CallLimits::default())
     };
-    let limit = RateLimit::new(limits, &connected).unwrap();
+    let limit = RateLimit::in_redis(limits, &connected).unwrap();
     let steps = vec![Step::Authenticate(Authentication::Anonymous), Step::LimitRates(limit)];
     let guarded = Guarded::new(steps, with_tools).await;
     assert_eq!(guarded.send(Request::post(&call(1, "burn"))).await.status, 200);
@@ -190,7 +250,7 @@ async fn a_bucket_that_makes_no_sense_is_named() {
     let connected = Redis::connect(&settings(&redis)).await.unwrap();
     for wrong in [Bucket { tokens: 0, period: Duration::from_secs(1) }, Bucket { tokens: 1, period: Duration::ZERO }] {
         let feed = CallLimits { shared: None, per_user: Some(wrong) };
-        let refused = RateLimit::new(limits(CallLimits::default(), feed), &connected).unwrap_err().to_string();
+        let refused = RateLimit::in_redis(limits(CallLimits::default(), feed), &connected).unwrap_err().to_string();
         assert!(refused.starts_with("feed: "), "{refused}");
     }
 }

@@ -2,15 +2,18 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use jsonwebtoken::Algorithm;
 use serde_json::json;
-use skep_proxy::middleware::{Authentication, Chain, Oidc, Step, TokenExchange, TokenExchangeSettings};
+use skep_proxy::middleware::{Authentication, Chain, Middleware, Oidc, Step, TokenExchange, TokenExchangeSettings};
+use skep_proxy::transparent::{Dialect, Probing, Target, Transparent};
+use skep_proxy::{Forwarded, Limits, Proxy};
 
 use super::auth::issuer::{Issuer, Key};
 use super::{Guarded, with_tools};
-use crate::http::{Request, call, modern};
-use crate::transparent::server::{Reply, Seen, Server, reply, with_sessions};
+use crate::http::{PATIENCE, Request, call, initialize, modern};
+use crate::transparent::server::{Before, Reply, Seen, Server, reply, with_sessions};
 
 fn settings(endpoint: &Server) -> TokenExchangeSettings {
     TokenExchangeSettings {
@@ -220,4 +223,29 @@ async fn a_session_that_is_used_again_is_talked_to_as_the_request_says_now() {
     guarded.before.stop().await;
     let ended = guarded.server.seen().into_iter().find(|seen| seen.method == "DELETE").unwrap();
     assert_eq!(ended.header("x-upstream"), Some("Bearer token-1"), "it ends with what was good last");
+}
+
+#[tokio::test]
+async fn auth_trap_28_whether_a_server_is_alive_is_asked_with_nobodys_token() {
+    let (endpoint, server) = (Server::start(issuing).await, Server::start(with_sessions("a")).await);
+    let exchange = Step::ExchangeToken(TokenExchange::new(settings(&endpoint)).unwrap());
+    let chain = Chain::new(vec![Step::Authenticate(Authentication::Anonymous), exchange, Step::Parse]);
+    let target = Target::local(Dialect::Streamable, &format!("http://{}", server.address)).unwrap();
+    let often = Probing { interval: Duration::from_millis(20), ..Probing::default() };
+    let transparent = Transparent::new(target, Limits::default(), Forwarded::default()).unwrap();
+    let proxy = Proxy::transparent(transparent.with_probing(Some(often))).with_middleware(Middleware::new(chain));
+    let before = Before::unready(proxy).await;
+    before.await_ready().await;
+    let hello = Request::post(&initialize("2025-11-25")).header("Authorization", "Bearer o+urs");
+    assert_eq!(before.send(hello).await.status, 200);
+    let mut probes = Vec::new();
+    let asked = async {
+        while probes.len() < 5 {
+            probes.extend(server.seen().into_iter().filter(|seen| seen.method == "GET"));
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, asked).await.unwrap();
+    assert!(probes.iter().all(|probe| probe.header("authorization").is_none()));
+    assert_eq!(endpoint.seen().len(), 1, "a token was asked for once, for the caller");
 }

@@ -26,7 +26,7 @@ async fn trap_54_every_bucket_and_every_failure_of_redis_is_counted() {
         tools: HashMap::from([("feed".to_owned(), CallLimits { shared: None, per_user: bucket(1) })]),
     };
     let connected = Redis::connect(&crate::redis::settings(&redis)).await.unwrap();
-    let limit = Step::LimitRates(RateLimit::new(limits, &connected).unwrap());
+    let limit = Step::LimitRates(RateLimit::in_redis(limits, &connected).unwrap());
     let (server, receiver) = (Server::start(tools).await, taking().await);
     let telling = TelemetrySettings {
         collector: Some(collector(&receiver.address)),

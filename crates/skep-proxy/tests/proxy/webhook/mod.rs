@@ -8,13 +8,13 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use skep_proxy::fetch::TlsFiles;
 use skep_proxy::middleware::{
-    Authentication, Authorizer, CedarSettings, FailurePolicy, Power, Secret, Shown, Step, ToolRules, WebhookSettings,
-    Webhooks,
+    Authentication, Authorizer, CedarSettings, ClaimMapping, FailurePolicy, PdpSettings, Power, Secret, Shown, Step,
+    ToolRules, WebhookSettings, Webhooks,
 };
 use skep_proxy::transparent::Dialect;
 
 use crate::authz::{guarded, hive};
-use crate::http::{Request, call, modern};
+use crate::http::{Request, call, modern, request};
 use crate::transparent::server::{Before, Reply, Seen, Server, reply};
 
 pub(crate) fn settings(callback: &str, failure_policy: FailurePolicy) -> WebhookSettings {
@@ -112,6 +112,52 @@ async fn trap_52_what_comes_later_sees_the_changed_request() {
                 assert_eq!(seen.json()["params"]["name"], "weigh");
                 // What repeats the name on the way repeats the new one.
                 assert!(seen.header("mcp-name").is_none_or(|name| name == "weigh"));
+            }
+        }
+    }
+}
+
+/// Calls `weigh` of a client, and the callback makes the argument `hive` another one.
+async fn moved(server: &Server, asked: &str, changed: &str, authorizer: Authorizer) -> [u16; 2] {
+    let patch = json!([{"op": "replace", "path": "/mcp_request/params/arguments/hive", "value": changed}]);
+    let hook = Server::start(patching(&patch)).await;
+    let hooks = vec![step(Power::Change, vec![settings(&hook.address, FailurePolicy::Fail)])];
+    let before = proxy(server, hooks, vec![Step::Authorize(authorizer)]).await;
+    let params = json!({"name": "weigh", "arguments": {"hive": asked}});
+    let legacy = before.send(Request::post(&request(7, "tools/call", &params))).await.status;
+    [legacy, before.send(modern(7, "tools/call", params)).await.status]
+}
+
+#[tokio::test]
+async fn trap_52_decisions_are_about_the_arguments_that_callbacks_have_made() {
+    let server = Server::start(hive).await;
+    let decides = |seen: &Seen| {
+        let may = seen.json()["context"]["mcp"]["args"] == json!({"hive": "north"});
+        reply(200, &[("content-type", "application/json")], json!({"allow": may}).to_string())
+    };
+    let point = Server::start(decides).await;
+    let cedar = || {
+        let policy = r#"permit(principal, action, resource) when { context.arg_hive == "north" };"#;
+        Authorizer::cedar(CedarSettings { policies: vec![policy.to_owned()], ..CedarSettings::default() }).unwrap()
+    };
+    let asking = || {
+        Authorizer::pdp(PdpSettings {
+            url: format!("http://{}", point.address),
+            timeout: None,
+            is_unverified: false,
+            tells_arguments: true,
+            tells_operation: false,
+            claims: ClaimMapping::Standard,
+            server: "hive".to_owned(),
+        })
+        .unwrap()
+    };
+    for (asked, changed, expected) in [("south", "north", 200), ("north", "south", 403)] {
+        for (how, authorizer) in [("policies", cedar()), ("a decision point", asking())] {
+            let met = moved(&server, asked, changed, authorizer).await;
+            assert_eq!(met, [expected; 2], "{asked} as {changed}, by {how}");
+            for seen in server.seen().iter().filter(|seen| seen.json()["method"] == "tools/call") {
+                assert_eq!(seen.json()["params"]["arguments"]["hive"], "north");
             }
         }
     }

@@ -35,7 +35,7 @@ fn terminal(case: &Value) -> (AuthServerReference, String) {
 }
 
 #[test]
-fn the_reference_to_an_auth_server_that_does_not_fit_is_told_apart() {
+fn auth_trap_76_an_audience_that_is_not_the_resource_is_told_by_the_reference_to_its_auth_server() {
     let audience = json!({ "object": { "spec": { "oidcConfigRef": { "audience": "weather" } } } });
     let mismatch = format!(
         "oidcConfigRef.audience \"weather\" must match resourceUrl \"{RESOURCE}\" when an embedded auth server is \
@@ -92,6 +92,20 @@ fn auth_trap_19_an_auth_server_that_strips_tokens_leaves_none_to_exchange() {
     case["resolved"] = with_auth_server("authServerRef", &strips)["resolved"].clone();
     let said = create(&found(case, "externalAuth", &sign));
     assert!(said.contains("cannot be combined with AWS STS"), "{said}");
+}
+
+#[test]
+fn whoever_acts_for_others_names_the_provider_that_the_auth_server_has() {
+    let acting = |provider: &str| {
+        let act = json!({ "type": "obo", "obo": { "tenantId": "t", "subjectTokenProviderName": provider } });
+        let mut case = with_auth_server("authServerRef", &json!({}));
+        case["object"]["spec"]["externalAuthConfigRef"] = json!({ "name": "c" });
+        found(case, "externalAuth", &act)
+    };
+    assert!(Case::read(&acting("login")).build().is_ok());
+    let expected = "obo.subjectTokenProviderName \"hub\" is no provider of the embedded auth server, which has \
+                    \"login\"; name that one, or remove it, and the token of the caller is exchanged";
+    assert_eq!(create(&acting("hub")), format!("{FROM_SERVER}{expected}"));
 }
 
 /// Each change of a good auth server, and what is said about it.

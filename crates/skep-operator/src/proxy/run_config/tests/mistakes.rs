@@ -143,6 +143,11 @@ fn credentials_that_cannot_be_written_down() {
             "obo.cacheSkew is longer than 68 years",
         ),
         (
+            outgoing(json!({ "type": "obo", "obo": { "tenantId": "t.example", "subjectTokenProviderName": "login" } })),
+            "obo.subjectTokenProviderName \"login\" is a provider of an embedded auth server, and there is none; set \
+             authServerRef to one with that provider, or remove it, and the token of the caller is exchanged",
+        ),
+        (
             outgoing(json!({ "type": "awsSts", "awsSts": { "region": "eu-central-1" } })),
             "failed to populate middleware configs: AWS STS middleware requires a remote URL: SigV4 signing is only \
              meaningful for remote MCP servers",
@@ -167,8 +172,7 @@ fn limits_that_cannot_be_written_down() {
         (limited(0, "1s"), "rateLimiting.tools[t].shared.maxTokens must be at least 1"),
         (
             server(&json!({ "rateLimiting": { "shared": { "maxTokens": 1, "refillPeriod": "1s" } } })),
-            "failed to populate middleware configs: rate limiting needs a Redis server to count in; set sessionStorage \
-             with provider redis",
+            "rateLimiting needs a Redis server to count in; set sessionStorage with provider redis",
         ),
         (
             server(&json!({ "sessionStorage": { "provider": "redis" } })),

@@ -64,18 +64,18 @@ impl CountError {
 }
 
 /// All buckets.
-pub(super) struct Buckets {
+pub(super) struct RedisBuckets {
     connection: ConnectionManager,
     breaker: Breaker,
 }
 
-impl fmt::Debug for Buckets {
+impl fmt::Debug for RedisBuckets {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Buckets")
+        formatter.write_str("RedisBuckets")
     }
 }
 
-impl Buckets {
+impl RedisBuckets {
     pub(super) fn new(redis: &Redis) -> Self {
         Self { connection: redis.connection(), breaker: Breaker::default() }
     }
