@@ -9,8 +9,11 @@ use crate::http::{Request, call, initialize, modern};
 use crate::transparent::server::{Before, Reply, Seen, Server, reply};
 use crate::warnings::Warnings;
 
+/// How a server answers calls.
+type Odd = fn() -> Reply;
+
 /// A server of sessions that speaks one revision, and answers calls like this.
-fn answering(odd: fn() -> Reply) -> impl Fn(&Seen) -> Reply + Send + Sync + 'static {
+fn answering(odd: Odd) -> impl Fn(&Seen) -> Reply + Send + Sync + 'static {
     move |seen| {
         let message = seen.json();
         match (seen.method.as_str(), message["method"].as_str()) {
@@ -27,7 +30,7 @@ fn answering(odd: fn() -> Reply) -> impl Fn(&Seen) -> Reply + Send + Sync + 'sta
 }
 
 /// What calls are answered with, and what their client is told.
-const CASES: [(fn() -> Reply, &str); 6] = [
+const CASES: [(Odd, &str); 6] = [
     (
         || reply(200, &[("content-type", "text/html; charset=utf-8")], "<html>honey</html>"),
         "answers tools/call with status 200 and a body (text/html; charset=utf-8) that is no answer",
