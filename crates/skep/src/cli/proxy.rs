@@ -121,6 +121,7 @@ impl RunnerArgs {
             redis_db: 0,
             redis_key_prefix: None,
             processes: None,
+            request_timeout: None,
             k8s_pod_patch: None,
             debug: false,
             program: Vec::new(),
