@@ -4,9 +4,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use futures::{Stream, StreamExt as _};
+use futures::{FutureExt as _, Stream, StreamExt as _};
 use http_body::{Frame, SizeHint};
-use tokio_util::sync::CancellationToken;
 
 use crate::transparent::upstream::FromServer;
 
@@ -29,9 +28,13 @@ impl Body {
         Self::Stream(Box::pin(parts))
     }
 
-    /// The same body, which ends when `stop` is cancelled.
-    pub(crate) fn until(self, stop: CancellationToken) -> Self {
-        Self::stream(self.parts().take_until(stop.cancelled_owned()))
+    /// The same body, which ends when `end` comes, and with what that has to say.
+    pub(crate) fn until(self, end: impl Future<Output = Option<Bytes>> + Send + 'static) -> Self {
+        let end = end.shared();
+        let parts = self.parts().take_until(end.clone());
+        // A body that ended by itself has said everything.
+        let last = futures::stream::once(async move { end.peek().cloned().flatten() });
+        Self::stream(parts.chain(last.filter_map(async |last| last.map(Ok))))
     }
 
     /// The same body with something before it.

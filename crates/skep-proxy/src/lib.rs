@@ -20,6 +20,7 @@ mod intake;
 mod limits;
 mod listener;
 pub mod middleware;
+mod open_ended;
 mod passing;
 mod pauses;
 mod proxy;

@@ -5,15 +5,13 @@ use std::sync::Arc;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use http::header::CONTENT_LENGTH;
-use http::{Method, Request, StatusCode};
+use http::{Request, StatusCode};
 use hyper::body::Incoming;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{self, Answer};
 use crate::cors;
-use crate::eras::http::is_stream;
 use crate::forwarded::Forwarded;
 use crate::guard::Guard;
 use crate::health::{self, Health};
@@ -21,10 +19,11 @@ use crate::limits::Limits;
 use crate::listener::{self, Peer, Service};
 use crate::middleware::layer::Destination;
 use crate::middleware::{Middleware, telemetry};
+use crate::open_ended::OpenEnded;
 use crate::readiness::Readiness;
 use crate::stdio::{Bridge, Paths, Sse, Streamable};
 use crate::tls::TlsIdentity;
-use crate::transparent::{Dialect, Transparent};
+use crate::transparent::Transparent;
 use crate::upload::Upload;
 
 /// How clients reach the server.
@@ -208,15 +207,8 @@ impl Surface {
             return refusal;
         }
         let Proxy { middleware, limits, transport, .. } = &self.proxy;
-        // The stream of a session answers nothing, so that nobody waits for its end. A bridge ends its own.
-        let is_open_ended = request.method() == Method::GET
-            && matches!(transport, Transport::Transparent(server) if server.dialect() == Dialect::Streamable);
-        let mut answer = middleware.chain().answer(peer, request, limits, transport).await;
-        if is_open_ended && is_stream(answer.headers()) {
-            answer.headers_mut().remove(CONTENT_LENGTH);
-            return answer.map(|body| body.until(self.stop.clone()));
-        }
-        answer
+        let answer = middleware.chain().answer(peer, request, limits, transport).await;
+        OpenEnded::end_with(&self.stop, answer)
     }
 }
 

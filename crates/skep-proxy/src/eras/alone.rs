@@ -13,6 +13,8 @@ use crate::stdio::mirrors::Mirrors;
 
 /// Where an answer says who listens.
 const LISTENER: [&str; 3] = ["result", "_meta", MetaKey::SubscriptionId.name()];
+/// What a result is called that is a task.
+const TASK: &str = "task";
 
 /// A request while its answer is waited for.
 #[derive(Debug)]
@@ -33,9 +35,11 @@ impl Alone {
         let unusable = |error: json::EditError| {
             Fault::new(INTERNAL_ERROR, format!("the result of the MCP server cannot be used: {error}"))
         };
-        if may_ask(self.request.method())
-            && let Outcome::Questions { questions, state } = translate::outcome(result).map_err(unusable)?
-        {
+        let name = self.request.method();
+        let outcome = may_ask(name).then(|| translate::outcome(result)).transpose().map_err(unusable)?;
+        let is_task =
+            name.starts_with(method::TASKS) || matches!(&outcome, Some(Outcome::Unknown(kind)) if kind == TASK);
+        if let Some(Outcome::Questions { questions, state }) = outcome {
             let declared = self.request.meta(MetaKey::ClientCapabilities).unwrap_or("{}");
             if let Some(question) = questions.iter().find(|question| !question.is_declared(declared)) {
                 let told = format!("the MCP server asks {}, which the client did not offer", question.method);
@@ -43,7 +47,9 @@ impl Alone {
             }
             return state.map(|state| self.seal(result, state)).transpose();
         }
-        translate::completed(self.request.method(), result).map_err(unusable)
+        let completed = translate::completed(name, result).map_err(unusable)?;
+        let bound = if is_task { self.states.bound(completed.as_deref().unwrap_or(result))? } else { None };
+        Ok(bound.or(completed))
     }
 
     /// A result whose state only this client can bring back, and only for this call.
@@ -69,10 +75,10 @@ impl Alone {
                 Err(fault) => Some(fault.answer(self.request.owned_id().as_ref())),
             };
         }
-        if self.request.method() == method::LISTEN
-            && let Some(named) = self.named(message, text.as_deref())
-        {
-            text = Some(named);
+        if self.request.method() == method::LISTEN {
+            text = self.named(message, text.as_deref()).or(text);
+            let told = text.as_deref().unwrap_or(message.as_str());
+            text = self.states.bound_told(message.method(), told).or(text);
         }
         text.map(Bytes::from)
     }

@@ -187,7 +187,7 @@ impl LegacyClient {
         if last.is_none() {
             self.changes.begin(line, self.streams.background()).await;
         }
-        answer::events(self.streams.read(last))
+        self.streams.listen(last)
     }
 
     /// Sends a request on its way. It goes on without the client, which may come back for the answer.

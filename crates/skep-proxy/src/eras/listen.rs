@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures::StreamExt as _;
 use serde_json::{Map, Value, json};
 use skep_mcp::era::Era;
@@ -105,6 +106,16 @@ pub(super) async fn serve(client: &ModernClient, accepts: Accepts, request: &Mes
     Ok(Reply { accepts, era: Era::Modern, client: None }.give(&stream, running, drop).await)
 }
 
+/// Says on everything that a listener is told whom it is for.
+fn tag(request: &Message) -> String {
+    format!("{{{}:{}}}", json::quote(MetaKey::SubscriptionId.name()), id(request))
+}
+
+/// The answer to a request to listen, with which its stream ends.
+pub(super) fn result(request: &Message) -> Bytes {
+    line::result(id(request), &format!(r#"{{"resultType":"complete","_meta":{}}}"#, tag(request)))
+}
+
 /// Somebody who listens, and what it wants to hear.
 struct Listener {
     client: ModernClient,
@@ -125,11 +136,11 @@ impl Listener {
     async fn tell(self, seat: Seat) {
         // From before the acknowledgement on, so that nothing falls between the two.
         let heard = self.hear(seat).await;
-        let tag = format!("{{{}:{}}}", json::quote(MetaKey::SubscriptionId.name()), id(&self.request));
         let acknowledged = format!(
-            r#"{{"jsonrpc":"2.0","method":"{}","params":{{"notifications":{},"_meta":{tag}}}}}"#,
+            r#"{{"jsonrpc":"2.0","method":"{}","params":{{"notifications":{},"_meta":{}}}}}"#,
             method::ACKNOWLEDGED,
-            heard.as_ref().map_or_else(|| json!({}), |heard| heard.filter.honoured())
+            heard.as_ref().map_or_else(|| json!({}), |heard| heard.filter.honoured()),
+            tag(&self.request)
         );
         self.stream.push(acknowledged.into());
         let Some(mut heard) = heard else {
@@ -147,8 +158,7 @@ impl Listener {
                 self.offer(&message);
             }
         }
-        let result = format!(r#"{{"resultType":"complete","_meta":{tag}}}"#);
-        self.stream.end(Some(line::result(id(&self.request), &result)), End::Answered);
+        self.stream.end(Some(result(&self.request)), End::Answered);
     }
 
     /// Begins to listen within a session. Nothing when the server has no stream for it.

@@ -15,7 +15,7 @@ use super::call::Call;
 use super::line::{self, Hosts, Lost, NoSession, Replies, Seat, Sharing};
 use super::listen;
 use super::parking::{Parked, Parking};
-use super::pool::Principal;
+use super::principal::Principal;
 use super::seal::{Broken, State, States, may_ask, refusal};
 use crate::answer::{self, Answer};
 use crate::intake::Accepts;

@@ -10,7 +10,7 @@ use skep_mcp::fault::{Fault, INTERNAL_ERROR};
 use skep_mcp::translate::Question;
 
 use super::line::{self, Replies, Seat};
-use super::pool::Principal;
+use super::principal::Principal;
 
 /// How long a client may take to come back.
 const PATIENCE: Duration = Duration::from_mins(5);

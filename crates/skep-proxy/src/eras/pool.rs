@@ -4,22 +4,17 @@
 //! credentials cannot be told from another one, so that it gets a session for each request.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures::StreamExt as _;
 use futures::future::BoxFuture;
-use http::header::AUTHORIZATION;
-use http::{HeaderName, HeaderValue};
 use parking_lot::Mutex;
-use serde_json::{Value, json};
-use skep_mcp::{Kind, Message, Revision, json, method};
 
 use super::http::HttpLine;
-use super::line::{self, Hosts, Line, Lost, NoSession, Seat, Sharing};
+use super::line::{Hosts, Lost, NoSession, Seat, Sharing};
+use super::principal::Principal;
+use super::server_session::{Opener, ServerSession};
 use super::verdict::Eras;
-use crate::stdio::LineSession;
 
 /// How long a session lives that nobody uses, and how long at most.
 const IDLE: Duration = Duration::from_mins(5);
@@ -27,72 +22,8 @@ const OLDEST: Duration = Duration::from_hours(1);
 /// Sessions of one client, and of all.
 const PER_CLIENT: usize = 8;
 const ALL: usize = 256;
-/// How long a server may take for a handshake, and for the end of a session.
-const HANDSHAKE: Duration = Duration::from_secs(30);
+/// How long a server may take for the end of a session.
 const FAREWELL: Duration = Duration::from_secs(2);
-
-/// Headers that say nothing about who a client is.
-const IMPERSONAL: [&str; 14] = [
-    "host",
-    "user-agent",
-    "accept-language",
-    "connection",
-    "cache-control",
-    "pragma",
-    "x-forwarded-for",
-    "x-forwarded-host",
-    "x-forwarded-proto",
-    "x-request-id",
-    "traceparent",
-    "tracestate",
-    "baggage",
-    "origin",
-];
-
-/// Who a client is: whom the chain has found it to be, and what it proves itself with to the server. A header that all
-/// clients get from us says nothing about who they are. Nothing when it does neither.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Principal {
-    caller: Option<Arc<str>>,
-    headers: Option<Vec<(HeaderName, HeaderValue)>>,
-}
-
-impl fmt::Debug for Principal {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(if self.is_known() { "Principal(known)" } else { "Principal(anonymous)" })
-    }
-}
-
-impl Principal {
-    /// Whether it can be told from others.
-    pub(super) fn is_known(&self) -> bool {
-        self.caller.is_some() || self.headers.is_some()
-    }
-
-    /// Somebody who proves nothing.
-    pub(crate) fn unknown() -> Self {
-        Self { caller: None, headers: None }
-    }
-
-    #[cfg(test)]
-    pub(super) fn known(caller: &str) -> Self {
-        Self { caller: Some(caller.into()), headers: None }
-    }
-
-    /// Whoever comes by this line.
-    pub(crate) fn of(line: &HttpLine) -> Self {
-        let caller = line.caller().cloned();
-        if !line.headers().contains_key(AUTHORIZATION) {
-            return Self { caller, headers: None };
-        }
-        let is_personal =
-            |name: &HeaderName| !IMPERSONAL.contains(&name.as_str()) && !name.as_str().starts_with("mcp-");
-        let headers = line.headers().iter().filter(|(name, _)| is_personal(name));
-        let mut headers: Vec<_> = headers.map(|(name, value)| (name.clone(), value.clone())).collect();
-        headers.sort_by(|a, b| a.0.as_str().cmp(b.0.as_str()));
-        Self { caller, headers: Some(headers) }
-    }
-}
 
 /// What a session is for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -120,60 +51,6 @@ struct Entry {
     is_exclusive: bool,
     opened: Instant,
     used: Instant,
-}
-
-/// A session at a server.
-#[derive(Debug)]
-pub(crate) struct ServerSession {
-    line: Opened,
-    agreed: Arc<str>,
-}
-
-#[derive(Debug)]
-enum Opened {
-    /// As its client talked to it last, which is how it is ended, too.
-    Http(Box<Mutex<HttpLine>>),
-    Lines(LineSession),
-}
-
-impl ServerSession {
-    /// A session with a server that is talked to in lines.
-    pub(crate) fn of_lines(session: LineSession) -> Self {
-        Self { agreed: Arc::clone(session.told()), line: Opened::Lines(session) }
-    }
-
-    /// The way to the server, for a client that comes by this line now. What is said with a request is its own:
-    /// credentials end sooner than sessions, and traces and tenants change between two requests.
-    fn line(&self, now: &HttpLine) -> Arc<dyn Line> {
-        match &self.line {
-            Opened::Http(line) => {
-                let mut line = line.lock();
-                *line = line.said_as(now);
-                Arc::new(line.clone())
-            }
-            Opened::Lines(session) => session.line(),
-        }
-    }
-
-    /// Tells the server that it has ended. One with a stream notices that by itself.
-    async fn end(&self) {
-        if let Opened::Http(line) = &self.line {
-            let line = line.lock().clone();
-            line.end().await;
-        }
-    }
-}
-
-/// Opens sessions for one client.
-pub(crate) trait Opener: fmt::Debug + Send + Sync + 'static {
-    /// Opens one for a client with these capabilities.
-    fn open<'a>(&'a self, capabilities: &'a str) -> BoxFuture<'a, Result<ServerSession, NoSession>>;
-}
-
-impl Opener for HttpLine {
-    fn open<'a>(&'a self, capabilities: &'a str) -> BoxFuture<'a, Result<ServerSession, NoSession>> {
-        Box::pin(open(self, capabilities))
-    }
 }
 
 /// The use of a session. When it is dropped, the session is for the next one, or ends.
@@ -334,34 +211,4 @@ impl Drop for Lease {
             self.pool.end(entry.session);
         }
     }
-}
-
-/// Makes the handshake.
-async fn open(line: &HttpLine, capabilities: &str) -> Result<ServerSession, NoSession> {
-    let capabilities: Value = serde_json::from_str(capabilities).unwrap_or_default();
-    let client = json!({"name": "skep", "version": env!("CARGO_PKG_VERSION")});
-    let version = Revision::NEWEST_WITH_HANDSHAKE.text();
-    let params = json!({"protocolVersion": version, "capabilities": capabilities, "clientInfo": client});
-    let request = line::request(method::INITIALIZE, &params);
-    let shaken = async {
-        let (session, mut replies) = line.legacy().shake_hands(&request).await.map_err(NoSession::Lost)?;
-        let mut answer: Option<Message> = None;
-        while let Some(message) = replies.next().await {
-            answer = Some(message).filter(|message| message.kind() == Kind::Response);
-        }
-        let answer = answer.ok_or_else(|| NoSession::Refused("it does not answer the handshake".to_owned()))?;
-        let Some(result) = answer.result() else {
-            return Err(NoSession::Refused(answer.error().unwrap_or_default().to_owned()));
-        };
-        let told = json::find(result, &["protocolVersion"]).ok().flatten().map(|place| place.of(result));
-        let told = told.and_then(json::decode).unwrap_or_default();
-        let Some(revision) = Revision::parse(&told).filter(|revision| !revision.is_stateless()) else {
-            return Err(NoSession::Refused(format!("it answers the handshake with revision {told:?}")));
-        };
-        let line = line.within(session, revision);
-        let initialized = format!(r#"{{"jsonrpc":"2.0","method":"{}"}}"#, method::INITIALIZED);
-        line.tell(initialized.into()).await;
-        Ok(ServerSession { line: Opened::Http(Box::new(Mutex::new(line))), agreed: result.into() })
-    };
-    tokio::time::timeout(HANDSHAKE, shaken).await.unwrap_or(Err(NoSession::Lost(Lost::TimedOut)))
 }

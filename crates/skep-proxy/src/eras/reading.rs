@@ -9,12 +9,12 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Response};
 use http_body_util::BodyExt as _;
 use serde_json::json;
-use skep_mcp::fault::{Fault, INTERNAL_ERROR};
 use skep_mcp::sse::{Event, Piece, Splitter};
 use skep_mcp::{Id, Kind, Message, MetaKey, Param, Payload, json, method};
 
 use super::http::HttpLine;
 use super::line::{self, Line as _, Replies};
+use super::unanswered::{Problem, Said, is_answer};
 use crate::transparent::upstream::FromServer;
 
 /// How often a stream that broke is taken up again.
@@ -26,8 +26,8 @@ const LONGEST_RETRY: Duration = Duration::from_secs(30);
 /// What the messages are for.
 #[derive(Debug)]
 pub(super) enum Expected {
-    /// A request, by what its client knows it by.
-    Answer { id: Id, token: Option<Box<str>>, number: Option<u64> },
+    /// A request, by what its client knows it by, and by the number that the server knows.
+    Answer { method: Box<str>, id: Id, token: Option<Box<str>>, number: Option<u64> },
     /// Nothing in particular.
     Anything,
 }
@@ -36,7 +36,8 @@ impl Expected {
     /// What is expected after a request that was sent under this number.
     pub(super) fn new(request: &Message, number: Option<u64>) -> Self {
         let id = request.owned_id().unwrap_or_else(|| Id::from(0));
-        Self::Answer { id, token: request.meta(MetaKey::ProgressToken).map(Into::into), number }
+        let token = request.meta(MetaKey::ProgressToken).map(Into::into);
+        Self::Answer { method: request.method().into(), id, token, number }
     }
 }
 
@@ -44,6 +45,7 @@ impl Expected {
 #[derive(Debug)]
 pub(super) struct Reading {
     line: HttpLine,
+    said: Said,
     body: FromServer,
     form: Form,
     ready: VecDeque<Message>,
@@ -52,6 +54,9 @@ pub(super) struct Reading {
     last_event: Option<String>,
     retry: Duration,
     resumptions: u32,
+    /// Whether the body has anything in it, and whether that is the answer to another request.
+    is_begun: bool,
+    is_other: bool,
     is_over: bool,
 }
 
@@ -71,6 +76,7 @@ impl Reading {
         };
         Self {
             line,
+            said: Said::new(response.status(), response.headers()),
             body: response.into_body(),
             form,
             ready: VecDeque::new(),
@@ -79,6 +85,8 @@ impl Reading {
             last_event: None,
             retry: RETRY,
             resumptions: 0,
+            is_begun: false,
+            is_other: false,
             is_over: false,
         }
     }
@@ -98,21 +106,25 @@ impl Reading {
                     return Some(message);
                 }
             }
-            let Some(Ok(frame)) = self.body.frame().await else {
-                self.finish();
-                if self.ready.is_empty() && !self.resume().await {
-                    return self.lose();
+            match self.body.frame().await {
+                Some(Ok(frame)) => {
+                    if !self.add(&frame.into_data().unwrap_or_default()) {
+                        return self.lose(Problem::TooLarge);
+                    }
                 }
-                continue;
-            };
-            if !self.add(&frame.into_data().unwrap_or_default()) {
-                return self.lose();
+                ended => {
+                    let problem = self.finish(ended.is_none());
+                    if self.ready.is_empty() && !self.resume().await {
+                        return self.lose(problem);
+                    }
+                }
             }
         }
     }
 
     /// Takes what has arrived, and tells whether it is not too much.
     fn add(&mut self, data: &[u8]) -> bool {
+        self.is_begun |= !data.trim_ascii().is_empty();
         match &mut self.form {
             Form::Json(text) => {
                 text.extend_from_slice(data);
@@ -145,13 +157,19 @@ impl Reading {
         }
     }
 
-    /// Takes what is left when the body ends.
-    fn finish(&mut self) {
-        if let Form::Json(text) = &mut self.form {
-            let text = std::mem::take(text);
-            let id = if let Expected::Answer { id, .. } = &self.expected { id.as_json() } else { "0" };
-            let messages = read(&text).or_else(|| lines(&text)).or_else(|| error_without_id(&text, id));
-            self.ready.extend(messages.unwrap_or_default());
+    /// Takes what is left when the body ends, and says what it means if there is no answer in it.
+    fn finish(&mut self, is_whole: bool) -> Problem {
+        let Form::Json(text) = &mut self.form else {
+            return if is_whole { Problem::Ended } else { Problem::Lost };
+        };
+        let text = std::mem::take(text);
+        let id = if let Expected::Answer { id, .. } = &self.expected { id.as_json() } else { "0" };
+        let messages = read(&text).or_else(|| lines(&text)).or_else(|| error_without_id(&text, id));
+        self.ready.extend(messages.unwrap_or_default());
+        match (is_whole, self.is_begun) {
+            (false, _) => Problem::Lost,
+            (true, false) => Problem::Empty,
+            (true, true) => Problem::NoAnswer,
         }
     }
 
@@ -175,8 +193,12 @@ impl Reading {
 
     /// A message with the client's own id or token again. One that is for nobody is dropped.
     fn take(&mut self, message: &Message) -> Option<Message> {
-        let Expected::Answer { id, token, .. } = &self.expected else { return Some(message.clone()) };
+        let Expected::Answer { id, token, number, .. } = &self.expected else { return Some(message.clone()) };
         match message.kind() {
+            Kind::Response if !is_answer(message, number.map_or_else(|| id.clone(), Id::from).as_json()) => {
+                self.is_other = true;
+                None
+            }
             Kind::Response => {
                 self.is_over = true;
                 // What an exchange is answered with is its answer, whatever some servers call it.
@@ -191,11 +213,12 @@ impl Reading {
     }
 
     /// The end of an exchange without an answer.
-    fn lose(&mut self) -> Option<Message> {
+    fn lose(&mut self, problem: Problem) -> Option<Message> {
         self.is_over = true;
-        let Expected::Answer { id, .. } = &self.expected else { return None };
-        let told = "the connection to the MCP server was lost; whether it did what was asked is unknown";
-        Message::read(Fault::new(INTERNAL_ERROR, told).answer(Some(id)).into()).ok()
+        let Expected::Answer { method, id, .. } = &self.expected else { return None };
+        let problem = if self.is_other { Problem::OtherId } else { problem };
+        let fault = self.said.fault(method, problem);
+        Message::read(fault.answer(Some(id)).into()).ok()
     }
 }
 

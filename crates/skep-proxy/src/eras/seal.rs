@@ -1,25 +1,24 @@
 //! What clients keep between the rounds of one call, sealed: they cannot read it, and it is of no use to anybody else or
 //! for anything else, nor after some time.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
-use aws_lc_rs::digest;
 use aws_lc_rs::error::Unspecified;
+use aws_lc_rs::{digest, hmac};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use http::header::AUTHORIZATION;
+use http::StatusCode;
 use http::request::Parts;
-use http::{HeaderValue, StatusCode};
 use skep_mcp::fault::{Fault, INVALID_PARAMS};
 use skep_mcp::{Message, Param, json, method};
 use tokio::sync::OnceCell;
 
+use super::holder::Holder;
 use super::modern_client::param;
+use super::tasks;
 use crate::answer::{self, Answer};
-use crate::middleware::identity;
 use crate::sessions::{Sessions, Unavailable};
 
 /// Bytes of a key.
@@ -68,55 +67,42 @@ pub(crate) struct Broken;
 
 /// What a client is told that brings back what it should not, which is the same whatever is wrong.
 pub(crate) fn refusal(request: &Message) -> Answer {
-    let told = "requestState is not valid for this request, or no longer; what was called may have been done in part";
+    let told = match request.method() {
+        name if name.starts_with(method::TASKS) => "Task not found",
+        _ => "requestState is not valid for this request, or no longer; what was called may have been done in part",
+    };
     answer::fault(StatusCode::OK, &Fault::new(INVALID_PARAMS, told), request.owned_id().as_ref())
 }
 
-/// Who may bring something back: whom the chain has found a client to be, or else what it proves itself with to the server.
-#[derive(Clone)]
-enum Holder {
-    Known(Arc<str>),
-    Bearer(HeaderValue),
-    Anybody,
-}
-
-impl Holder {
-    fn of(parts: &Parts) -> Self {
-        match (identity::proven(&parts.extensions), parts.headers.get(AUTHORIZATION)) {
-            (Some(caller), _) => Self::Known(Arc::clone(caller)),
-            (None, Some(credentials)) => Self::Bearer(credentials.clone()),
-            (None, None) => Self::Anybody,
-        }
-    }
-
-    fn parts(&self) -> (&[u8], &[u8]) {
-        match self {
-            Self::Known(caller) => (b"known", caller.as_bytes()),
-            Self::Bearer(credentials) => (b"bearer", credentials.as_bytes()),
-            Self::Anybody => (b"anybody", b""),
-        }
-    }
-}
-
-impl fmt::Debug for Holder {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Holder")
-    }
-}
-
-/// A key.
+/// The keys of a proxy.
 #[derive(Debug)]
-pub(crate) struct Seal(RandomizedNonceKey);
+pub(crate) struct Seal {
+    states: RandomizedNonceKey,
+    tasks: hmac::Key,
+}
 
 impl Seal {
     fn new(key: &[u8; KEY_BYTES]) -> Result<Self, Unspecified> {
-        RandomizedNonceKey::new(&AES_256_GCM, key).map(Self)
+        // One key is for one thing, so the other one is made from it.
+        let tasks = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), b"tasks");
+        let tasks = hmac::Key::new(hmac::HMAC_SHA256, tasks.as_ref());
+        Ok(Self { states: RandomizedNonceKey::new(&AES_256_GCM, key)?, tasks })
+    }
+
+    /// What shows that something was given to somebody here.
+    pub(super) fn tag(&self, given: &[u8]) -> hmac::Tag {
+        hmac::sign(&self.tasks, given)
+    }
+
+    /// Whether it was.
+    pub(super) fn has_made(&self, given: &[u8], tag: &[u8]) -> bool {
+        hmac::verify(&self.tasks, given, tag).is_ok()
     }
 
     fn close(&self, purpose: &[u8], state: &State, until: u64) -> Option<String> {
         let (kind, text) = state.write();
         let mut sealed = [&[kind], until.to_be_bytes().as_slice(), text].concat();
-        let nonce = self.0.seal_in_place_append_tag(Aad::from(purpose), &mut sealed).ok()?;
+        let nonce = self.states.seal_in_place_append_tag(Aad::from(purpose), &mut sealed).ok()?;
         Some(format!("{FORM}{}", URL_SAFE_NO_PAD.encode([nonce.as_ref().as_slice(), &sealed].concat())))
     }
 
@@ -124,7 +110,7 @@ impl Seal {
         let mut sealed = URL_SAFE_NO_PAD.decode(text.strip_prefix(FORM)?).ok()?;
         let (nonce, sealed) = sealed.split_at_mut_checked(NONCE_LEN)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
-        let opened = self.0.open_in_place(nonce, Aad::from(purpose), sealed).ok()?;
+        let opened = self.states.open_in_place(nonce, Aad::from(purpose), sealed).ok()?;
         let (kind, rest) = opened.split_first()?;
         let (until, text) = rest.split_first_chunk()?;
         (now <= u64::from_be_bytes(*until)).then(|| State::read(*kind, text)).flatten()
@@ -154,7 +140,8 @@ impl Seals {
         request: &Message,
     ) -> Result<States, Unavailable> {
         let states = |seal| States { seal, server: self.server.clone(), holder: Holder::of(parts) };
-        if !may_ask(request.method()) {
+        let is_about_tasks = tasks::are_named_in(request);
+        if !may_ask(request.method()) && !is_about_tasks {
             return Ok(states(None));
         }
         let key = self.key.get_or_try_init(async || {
@@ -163,7 +150,7 @@ impl Seals {
         });
         match key.await {
             Ok(key) => Ok(states(Some(Arc::clone(key)))),
-            Err(Unavailable) if param(request, STATE).is_none() => Ok(states(None)),
+            Err(Unavailable) if !is_about_tasks && param(request, STATE).is_none() => Ok(states(None)),
             Err(unavailable) => Err(unavailable),
         }
     }
@@ -177,9 +164,9 @@ pub(crate) fn may_ask(name: &str) -> bool {
 /// Seals and opens what goes from one round of a call to the next, for one client.
 #[derive(Debug, Clone)]
 pub(crate) struct States {
-    seal: Option<Arc<Seal>>,
+    pub(super) seal: Option<Arc<Seal>>,
     server: Box<str>,
-    holder: Holder,
+    pub(super) holder: Holder,
 }
 
 impl States {
@@ -198,28 +185,38 @@ impl States {
         seal.open(self.purpose(request).as_ref(), &text, now()).map(Some).ok_or(Broken)
     }
 
-    /// The request as its server gets it, with the server's own state in it.
+    /// The request as its server gets it, with the server's own state in it, or its own ids of tasks.
     pub(crate) fn opened(&self, request: &Message) -> Result<Option<Message>, Broken> {
-        let Some(state) = self.open(request)? else { return Ok(None) };
-        let State::OfServer(state) = state else { return Err(Broken) };
-        let text = json::set(request.as_str(), &["params", STATE], &state).map_err(|_| Broken)?;
-        Message::read(text.into()).map(Some).map_err(|_| Broken)
+        let text = match self.open(request)? {
+            Some(State::OfServer(state)) => {
+                Some(json::set(request.as_str(), &["params", STATE], &state).map_err(|_| Broken)?)
+            }
+            Some(State::Waiting(_) | State::Pages) => return Err(Broken),
+            None => self.unbound(request)?,
+        };
+        text.map(|text| Message::read(text.into()).map_err(|_| Broken)).transpose()
     }
 
     /// What makes two requests the same for the rounds of one call.
     fn purpose(&self, request: &Message) -> digest::Digest {
+        let params = [Param::Name, Param::Uri, Param::Arguments].map(|name| request.param(name).map(str::as_bytes));
+        self.of_holder(request.method(), &params)
+    }
+
+    /// What makes two tasks the same for a client.
+    pub(super) fn task(&self, id: &str) -> digest::Digest {
+        self.of_holder(method::TASKS, &[Some(id.as_bytes())])
+    }
+
+    /// Something that a client has at a server.
+    fn of_holder(&self, what: &str, parts: &[Option<&[u8]>]) -> digest::Digest {
         let mut context = digest::Context::new(&digest::SHA256);
-        let mut add = |part: Option<&[u8]>| {
+        let (kind, holder) = self.holder.parts();
+        let whose = [self.server.as_bytes(), kind, holder, what.as_bytes()].map(Some);
+        for part in whose.iter().chain(parts) {
             // With its length, so that no two sets of parts look alike.
             context.update(&part.map_or(u64::MAX, |part| part.len() as u64).to_be_bytes());
             context.update(part.unwrap_or_default());
-        };
-        let (kind, holder) = self.holder.parts();
-        for part in [self.server.as_bytes(), kind, holder, request.method().as_bytes()] {
-            add(Some(part));
-        }
-        for name in [Param::Name, Param::Uri, Param::Arguments] {
-            add(request.param(name).map(str::as_bytes));
         }
         context.finish()
     }
@@ -231,4 +228,4 @@ fn now() -> u64 {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

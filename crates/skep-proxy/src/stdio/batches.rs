@@ -33,6 +33,9 @@ impl Streamable {
         };
         intake::check_batch(&messages)?;
         own.require_ready()?;
+        if client.is_some() {
+            own.0.take_up();
+        }
         if let Some(client) = client.as_ref().and_then(|client| own.0.legacy_client(&client.id)) {
             return Ok(client.take_batch(&own.0.line(), messages).await);
         }

@@ -1,17 +1,16 @@
 //! What the HTTP side and the server side of a bridge share.
 
+mod ending;
+
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
-use futures::future::BoxFuture;
 use http::request::Parts;
 use parking_lot::Mutex;
 use serde_json::json;
-use skep_mcp::fault::{Fault, INTERNAL_ERROR, TRANSPORT_ERROR};
 use skep_mcp::{Message, json, method};
-use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -21,21 +20,19 @@ use super::caller::Caller;
 use super::calls::Calls;
 use super::clients::Clients;
 use super::connect::Connector;
-use super::events::{End, EventStream};
+use super::events::EventStream;
 use super::handshake::Handshake;
 use super::log_level::LogLevels;
 use super::processes::{Begun, Pool, Processes};
 use super::subscriptions::Subscriptions;
 use crate::answer::Answer;
 use crate::eras::legacy_client::LegacyClient;
+use crate::eras::listeners::Listeners;
 use crate::eras::seal::{Seals, States};
 use crate::eras::verdict::Eras;
 use crate::limits::{self, Limits};
-use crate::readiness::{Readiness, State};
+use crate::readiness::Readiness;
 use crate::sessions::{SessionStore, Sessions, Unavailable};
-
-/// How often it is looked whether all requests are answered, when the proxy stops.
-const DRAIN_CHECK: Duration = Duration::from_millis(20);
 
 /// The bridge between HTTP clients and a server on standard input and output.
 #[derive(Debug)]
@@ -45,11 +42,14 @@ pub struct Bridge {
     pool: Option<Arc<Pool>>,
     /// Cancelled when the session has ended that the process was for.
     over: CancellationToken,
+    /// Whether anything was asked in a session.
+    is_taken_up: AtomicBool,
     calls: Arc<Calls>,
     clients: Clients,
     pub(super) sessions: Sessions,
     /// For what clients keep between the rounds of a call.
     seals: Seals,
+    listeners: Arc<Listeners>,
     subscriptions: Subscriptions,
     log_levels: LogLevels,
     handshake: Handshake,
@@ -97,10 +97,12 @@ impl Bridge {
             audience,
             pool: None,
             over: CancellationToken::new(),
+            is_taken_up: AtomicBool::new(false),
             calls: Calls::new(sender, limits.request, audience),
             clients: Clients::default(),
             sessions: Sessions::new(store, &limits),
             seals: Seals::new("stdio"),
+            listeners: Arc::default(),
             subscriptions: Subscriptions::default(),
             log_levels: LogLevels::default(),
             handshake: Handshake::new(audience),
@@ -143,6 +145,16 @@ impl Bridge {
         }
     }
 
+    /// Something is asked in a session.
+    pub(super) fn take_up(&self) {
+        self.is_taken_up.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether anything was asked in a session.
+    pub(super) fn is_taken_up(&self) -> bool {
+        self.is_taken_up.load(Ordering::Relaxed)
+    }
+
     /// Whether nobody waits for anything.
     pub(super) fn is_idle(&self) -> bool {
         self.calls.is_empty() && self.clients.listening().is_empty()
@@ -166,6 +178,10 @@ impl Bridge {
 
     pub(super) fn handshake(&self) -> &Handshake {
         &self.handshake
+    }
+
+    pub(super) fn listeners(&self) -> &Arc<Listeners> {
+        &self.listeners
     }
 
     pub(super) fn eras(&self) -> &Arc<Eras> {
@@ -227,63 +243,5 @@ impl Bridge {
         if let Some(level) = self.log_levels.level() {
             self.tell(method::SET_LOG_LEVEL, &json!({"level": level}));
         }
-    }
-
-    /// The server is gone, and with it everything that it was asked.
-    pub(super) fn lose(&self) {
-        self.readiness.set(State::Waiting("the MCP server is starting again".into()));
-        // The next one may be of another era.
-        self.eras.forget();
-        self.fail_calls();
-    }
-
-    /// Tells everybody who waits for an answer that there will be none.
-    pub(super) fn fail_calls(&self) {
-        let told = "the MCP server went away; whether it did what was asked is unknown";
-        self.calls.fail_all(&Fault::new(INTERNAL_ERROR, told), End::Lost);
-    }
-
-    /// Ends a server whose streams are closed, whoever waits for that.
-    pub(super) fn end_server(&self, ending: BoxFuture<'static, ()>) {
-        // Without a runtime this process is about to end, and whatever is held ends with it.
-        if let Ok(runtime) = Handle::try_current() {
-            self.endings.lock().spawn_on(ending, &runtime);
-        }
-    }
-
-    /// Waits for the end of servers whose streams are closed.
-    pub(super) async fn await_endings(&self) {
-        // They stay where they are, so that they go on when nobody waits any more.
-        while std::future::poll_fn(|context| self.endings.lock().poll_join_next(context)).await.is_some() {}
-    }
-
-    /// Ends the sessions that have processes of their own, with time for what is under way in them.
-    pub(super) async fn end_own_processes(&self) {
-        if let Some(pool) = &self.pool {
-            pool.end().await;
-        }
-    }
-
-    /// Waits for the requests that are under way, though not for ever. Nobody listens any more.
-    pub(super) async fn drain(&self) {
-        self.clients.hush();
-        // Whoever has not got an answer by then is told so before the connection is cut.
-        let patience = self.limits.drain / 5 * 4;
-        let answered = async {
-            while !self.calls.is_empty() {
-                tokio::time::sleep(DRAIN_CHECK).await;
-            }
-        };
-        let _ = tokio::time::timeout(patience, answered).await;
-    }
-
-    /// Ends everything.
-    pub(super) fn close(&self) {
-        self.readiness.set(State::Waiting("the proxy is stopping".into()));
-        self.calls.fail_all(&Fault::new(TRANSPORT_ERROR, "Timeout"), End::TimedOut);
-        for (_, client) in self.legacy_clients.lock().drain() {
-            client.close();
-        }
-        self.clients.close_all();
     }
 }

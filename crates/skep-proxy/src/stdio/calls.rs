@@ -1,5 +1,6 @@
 //! Requests that wait for the server, each under an id of ours.
 
+mod call;
 mod ticket;
 
 use std::collections::HashMap;
@@ -14,6 +15,7 @@ use skep_mcp::json::{self, Span};
 use skep_mcp::{Id, Message, MetaKey, Param, Revision, method, translate};
 use tokio::sync::mpsc;
 
+use self::call::Call;
 pub(super) use self::ticket::Ticket;
 use super::audience::Audience;
 use super::caller::Caller;
@@ -32,29 +34,6 @@ pub(super) struct Calls {
     mirrors: Arc<Mirrors>,
     /// The revision that the server speaks, once a handshake has told.
     revision: Mutex<Revision>,
-}
-
-/// A request that waits for its answer.
-#[derive(Debug)]
-struct Call {
-    /// The session of the client that asks, if it has one.
-    owner: Option<Arc<str>>,
-    /// What the client knows it by.
-    id: Id,
-    /// What the client wants progress reported under.
-    token: Option<Box<str>>,
-    stream: Arc<EventStream>,
-    /// Whether the stream is over with the answer.
-    ends_stream: bool,
-    /// Whether it stays open until it is called off.
-    is_listening: bool,
-    /// Whether the answer lists tools.
-    lists_tools: bool,
-    /// The revision of whoever reads the answer, if that is older than the server's.
-    older: Option<Revision>,
-    /// What the answer is looked at with, when the server is of the same era and requests stand alone.
-    alone: Option<Alone>,
-    deadline: Option<Instant>,
 }
 
 /// The server does not read fast enough.
@@ -84,7 +63,8 @@ impl Calls {
         ends_stream: bool,
     ) -> Result<Ticket, Full> {
         let older = caller.revision.filter(|revision| *revision < *self.revision.lock());
-        self.send_call(message, |call| Call { owner: caller.session.cloned(), older, ends_stream, ..call }, stream)
+        let owed = (!ends_stream).then(|| stream.owe());
+        self.send_call(message, |call| Call { owner: caller.session.cloned(), older, owed, ..call }, stream)
     }
 
     /// The same for a request that stands alone, as a client of such a server sent it.
@@ -110,7 +90,7 @@ impl Calls {
             id: message.owned_id().unwrap_or_else(|| Id::from(number)),
             token: message.meta(MetaKey::ProgressToken).map(Into::into),
             stream: Arc::clone(stream),
-            ends_stream: true,
+            owed: None,
             is_listening,
             lists_tools: message.method() == method::TOOLS_LIST,
             older: None,
@@ -165,7 +145,7 @@ impl Calls {
     /// Calls a request off, if it still waits.
     pub(super) fn cancel(&self, number: u64) {
         if let Some(call) = self.waiting.lock().remove(&number) {
-            if call.ends_stream {
+            if call.ends_stream() {
                 call.stream.end(None, End::Closed);
             }
             self.tell_cancelled(number, "nobody waits for it any more");
@@ -189,25 +169,7 @@ impl Calls {
         if let Some(list) = message.result().filter(|_| call.lists_tools) {
             self.mirrors.learn(list);
         }
-        let mut answer = message.with([(id, call.id.as_json().as_bytes())]);
-        if let Some(revision) = call.older {
-            answer = older(answer, revision);
-        }
-        let mut code = error_code(message);
-        if let Some(alone) = &call.alone
-            && let Some(changed) = Message::read(answer.clone()).ok().and_then(|answer| alone.message(&answer))
-        {
-            code = Message::read(changed.clone()).ok().as_ref().and_then(error_code);
-            answer = changed;
-        }
-        if call.is_listening {
-            answer = name_listener(&answer, &["result", "_meta"], &call.id);
-        }
-        if call.ends_stream {
-            call.stream.end(Some(answer), code.map_or(End::Answered, End::Refused));
-        } else {
-            call.stream.push(answer);
-        }
+        call.answer(message, id);
         true
     }
 
@@ -221,14 +183,15 @@ impl Calls {
             (Some(token), false) => token,
             (None, false) => return false,
         };
-        call.stream.offer(message.with([(place, restored.as_bytes())]));
+        let text = message.with([(place, restored.as_bytes())]);
+        call.stream.offer(call.looked_at(text));
         true
     }
 
     /// The stream of the request that was made last, among those whose clients hear more than the answer.
     pub(super) fn newest_stream(&self) -> Option<Arc<EventStream>> {
         let waiting = self.waiting.lock();
-        let heard = waiting.iter().filter(|(_, call)| !call.ends_stream || call.stream.is_resumable());
+        let heard = waiting.iter().filter(|(_, call)| !call.ends_stream() || call.stream.is_resumable());
         heard.max_by_key(|(number, _)| **number).map(|(_, call)| Arc::clone(&call.stream))
     }
 
@@ -273,38 +236,6 @@ impl Calls {
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.waiting.lock().len()
-    }
-}
-
-impl Call {
-    fn fail(&self, fault: &Fault, end: End) {
-        let answer = Bytes::from(fault.answer(Some(&self.id)));
-        if self.ends_stream {
-            self.stream.end(Some(answer), end);
-        } else {
-            self.stream.push(answer);
-        }
-    }
-}
-
-/// The code of an answer that is an error.
-fn error_code(message: &Message) -> Option<i64> {
-    message.error().map(translate::error_code)
-}
-
-/// An answer in words that an older revision has.
-fn older(answer: Bytes, revision: Revision) -> Bytes {
-    let changed = std::str::from_utf8(&answer).ok().and_then(|text| translate::answer_for(text, revision));
-    changed.map_or(answer, Bytes::from)
-}
-
-/// Puts the client's id where ours names the listener.
-fn name_listener(answer: &Bytes, meta: &[&str], id: &Id) -> Bytes {
-    let Ok(text) = std::str::from_utf8(answer) else { return answer.clone() };
-    let path: Vec<&str> = meta.iter().copied().chain([MetaKey::SubscriptionId.name()]).collect();
-    match json::find(text, &path) {
-        Ok(Some(place)) => json::splice(answer, [(place, id.as_json().as_bytes())]).into(),
-        Ok(None) | Err(_) => answer.clone(),
     }
 }
 

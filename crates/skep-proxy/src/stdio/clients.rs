@@ -10,8 +10,9 @@ use parking_lot::Mutex;
 use skep_mcp::Revision;
 
 use super::events::{End, EventStream, parse_event_id};
-use crate::body::Body;
+use crate::answer::{self, Answer};
 use crate::limits;
+use crate::open_ended::OpenEnded;
 
 /// The streams of one session.
 #[derive(Debug)]
@@ -83,11 +84,15 @@ impl Client {
     }
 
     /// What follows an event that the client has seen, or the messages that belong to no request.
-    pub(crate) fn read(&self, last: Option<&HeaderValue>) -> Body {
-        let Some(last) = last else { return self.background.read(()) };
+    pub(crate) fn listen(&self, last: Option<&HeaderValue>) -> Answer {
+        let open_ended = |body| OpenEnded::default().mark(answer::events(body));
+        let Some(last) = last else { return open_ended(self.background.read(())) };
         let known = last.to_str().ok().and_then(parse_event_id);
         // A client that is refused would ask again for ever; one that finds an empty stream knows that there is no more.
-        known.and_then(|(name, number)| self.find(name)?.read_after(number, ())).unwrap_or_default()
+        let body = known.and_then(|(name, number)| self.find(name)?.read_after(number, ())).unwrap_or_default();
+        // All others end with the answer that they are for.
+        let is_background = known.is_some_and(|(name, _)| name == BACKGROUND);
+        if is_background { open_ended(body) } else { answer::events(body) }
     }
 
     /// The stream for messages that belong to no request.
@@ -130,13 +135,6 @@ impl Clients {
     pub(crate) fn close(&self, id: &str) {
         if let Some(client) = self.0.lock().remove(id) {
             client.close();
-        }
-    }
-
-    /// Ends the streams for messages that belong to no request.
-    pub(crate) fn hush(&self) {
-        for client in self.0.lock().values() {
-            client.background.end(None, End::Closed);
         }
     }
 

@@ -3,8 +3,11 @@
 //! A stream belongs to a request or a session, not to a connection. It numbers its events, keeps the last ones, and has
 //! at most one reader: a new one takes over from the one before.
 
+mod reader;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -12,9 +15,10 @@ use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use parking_lot::Mutex;
 use skep_mcp::Message;
-use skep_mcp::sse::{self, Frame};
+use skep_mcp::sse::Frame;
 use tokio::sync::Notify;
 
+use self::reader::Reader;
 use crate::body::Body;
 use crate::limits;
 
@@ -24,6 +28,8 @@ pub(crate) struct EventStream {
     name: u64,
     /// Whether its events have ids.
     is_resumable: bool,
+    /// How many answers are still to come, where it goes on after them.
+    owed: AtomicUsize,
     log: Mutex<Log>,
     changed: Notify,
 }
@@ -47,6 +53,16 @@ struct Event {
     number: u64,
     /// A message, or nothing for an event that only has an id.
     data: Bytes,
+}
+
+/// An answer that is still to come on a stream.
+#[derive(Debug)]
+pub(crate) struct Owed(Arc<EventStream>);
+
+impl Drop for Owed {
+    fn drop(&mut self) {
+        self.0.owed.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// How a stream ended. What the client is told about it is its last event.
@@ -94,7 +110,8 @@ impl Log {
 
 impl EventStream {
     pub(crate) fn new(name: u64, is_resumable: bool) -> Arc<Self> {
-        Arc::new(Self { name, is_resumable, log: Mutex::default(), changed: Notify::new() })
+        let owed = AtomicUsize::new(0);
+        Arc::new(Self { name, is_resumable, owed, log: Mutex::default(), changed: Notify::new() })
     }
 
     pub(crate) fn name(&self) -> u64 {
@@ -104,6 +121,18 @@ impl EventStream {
     /// Whether its client reads all of it, and may come back for what it missed.
     pub(crate) fn is_resumable(&self) -> bool {
         self.is_resumable
+    }
+
+    /// Says that an answer is still to come, for as long as what is given is kept.
+    pub(crate) fn owe(self: &Arc<Self>) -> Owed {
+        self.owed.fetch_add(1, Ordering::Relaxed);
+        Owed(Arc::clone(self))
+    }
+
+    /// Whether an answer is still to come, or has come and was not read.
+    pub(crate) fn is_owed(&self) -> bool {
+        let log = self.log.lock();
+        self.owed.load(Ordering::Relaxed) > 0 || log.delivered < log.next
     }
 
     /// Begins with an event without a message, which gives the client an id to come back with. A stream that has begun
@@ -264,132 +293,5 @@ pub(crate) fn parse_event_id(id: &str) -> Option<(u64, u64)> {
     Some((stream.parse().ok()?, number.parse().ok()?))
 }
 
-struct Reader {
-    stream: Arc<EventStream>,
-    number: u64,
-    /// The event to read next.
-    next: u64,
-}
-
-impl Reader {
-    async fn next(&mut self) -> Option<Bytes> {
-        let stream = Arc::clone(&self.stream);
-        loop {
-            let changed = stream.changed.notified();
-            match self.look() {
-                Look::Event(number, data) => return Some(stream.render(number, &data)),
-                Look::Over => return None,
-                Look::Later => {}
-            }
-            if tokio::time::timeout(limits::KEEP_ALIVE, changed).await.is_err() {
-                return Some(sse::comment("keep-alive").into());
-            }
-        }
-    }
-
-    async fn next_message(&mut self) -> Option<Bytes> {
-        let stream = Arc::clone(&self.stream);
-        loop {
-            let changed = stream.changed.notified();
-            match self.look() {
-                Look::Event(_, data) => return Some(data),
-                Look::Over => return None,
-                Look::Later => changed.await,
-            }
-        }
-    }
-
-    fn look(&mut self) -> Look {
-        let mut log = self.stream.log.lock();
-        if log.reader != self.number {
-            return Look::Over;
-        }
-        // Events are numbered without gaps.
-        let oldest = log.events.front().map_or(log.next, |event| event.number);
-        let index = usize::try_from(self.next.saturating_sub(oldest)).unwrap_or(usize::MAX);
-        let Some(event) = log.events.get(index) else {
-            return if log.end.is_some() { Look::Over } else { Look::Later };
-        };
-        let (number, data) = (event.number, event.data.clone());
-        self.next = number + 1;
-        log.delivered = log.delivered.max(self.next);
-        log.trim();
-        Look::Event(number, data)
-    }
-}
-
-impl Drop for Reader {
-    fn drop(&mut self) {
-        let mut log = self.stream.log.lock();
-        if log.reader == self.number {
-            log.is_open = false;
-        }
-    }
-}
-
-enum Look {
-    Event(u64, Bytes),
-    Later,
-    Over,
-}
-
 #[cfg(test)]
-mod tests {
-    use http_body_util::BodyExt as _;
-
-    use super::*;
-
-    async fn collect(body: Body) -> String {
-        String::from_utf8(body.collect().await.unwrap().to_bytes().to_vec()).unwrap()
-    }
-
-    fn message(text: &'static str) -> Bytes {
-        Bytes::from_static(text.as_bytes())
-    }
-
-    #[tokio::test]
-    async fn a_reader_that_comes_back_gets_what_it_missed() {
-        let stream = EventStream::new(3, true);
-        stream.prime();
-        stream.push(message("1"));
-        stream.end(Some(message("2")), End::Answered);
-        let all = "id: 3-0\ndata: \n\nid: 3-1\nevent: message\ndata: 1\n\nid: 3-2\nevent: message\ndata: 2\n\n";
-        assert_eq!(collect(stream.read(())).await, all);
-        let missed = collect(stream.read_after(1, ()).unwrap()).await;
-        assert_eq!(missed, "id: 3-2\nevent: message\ndata: 2\n\n");
-        assert!(stream.read_after(17, ()).is_none() && stream.read_after(u64::MAX, ()).is_none());
-    }
-
-    #[tokio::test]
-    async fn a_new_reader_takes_over() {
-        let stream = EventStream::new(0, false);
-        let (first, second) = (stream.read(()), stream.read(()));
-        stream.push(message("1"));
-        stream.end(None, End::Closed);
-        assert_eq!(collect(first).await, "");
-        assert_eq!(collect(second).await, "event: message\ndata: 1\n\n");
-    }
-
-    #[tokio::test]
-    async fn a_stream_that_is_over_at_once_is_given_as_a_whole() {
-        let stream = EventStream::new(0, true);
-        stream.end(Some(message("1")), End::Answered);
-        assert_eq!(stream.whole_or_begun().await.unwrap(), "event: message\ndata: 1\n\n");
-        assert_eq!(stream.outcome().await, (End::Answered, message("1")));
-        let stream = EventStream::new(0, true);
-        stream.offer(message("progress"));
-        assert_eq!(stream.whole_or_begun().await, None);
-    }
-
-    #[test]
-    fn what_is_not_read_is_bounded_and_the_answer_is_not_lost() {
-        let stream = EventStream::new(0, true);
-        for _ in 0..10 * limits::EVENTS_PER_STREAM {
-            stream.offer(message("progress"));
-        }
-        stream.end(Some(message("answer")), End::Answered);
-        let log = stream.log.lock();
-        assert_eq!(log.events.len(), limits::EVENTS_PER_STREAM + 1);
-        assert_eq!(log.events.back().unwrap().data, "answer");
-    }
-}
+mod tests;

@@ -15,7 +15,7 @@ use crate::eras::legacy_client::{self, LegacyClient};
 use crate::eras::line::{self, Line};
 use crate::eras::modern_client::ModernClient;
 use crate::eras::parking::Parking;
-use crate::eras::pool::Principal;
+use crate::eras::principal::Principal;
 use crate::eras::seal::States;
 use crate::eras::verdict::{self, Verdict};
 use crate::intake::Accepts;

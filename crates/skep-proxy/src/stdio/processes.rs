@@ -22,6 +22,10 @@ use crate::limits::Limits;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// A session that was idle for so long has to make room for one that begins.
 const IDLE: Duration = Duration::from_mins(1);
+/// The same for one in which nothing was ever asked: whoever began it wanted to know whether there is a server, or is gone.
+const UNUSED: Duration = Duration::from_secs(3);
+/// How often it is looked whether there is such a session, while one that begins waits.
+const CHECK: Duration = Duration::from_millis(500);
 
 /// Processes that are for one session each.
 pub trait Processes: Send + Sync + 'static {
@@ -51,6 +55,14 @@ impl fmt::Debug for Pool {
 struct Held {
     bridge: Arc<Bridge>,
     used: Instant,
+}
+
+impl Held {
+    /// Whether it was idle for so long that another session may have its process.
+    fn may_end(&self, now: Instant) -> bool {
+        let patience = if self.bridge.is_taken_up() { IDLE } else { UNUSED };
+        now.duration_since(self.used) > patience && self.bridge.is_idle()
+    }
 }
 
 /// The bridge of a session that begins. When nothing comes of it, its process ends.
@@ -130,27 +142,31 @@ impl Pool {
 
     /// Waits for a process that nobody uses.
     async fn take(&self) -> Box<dyn Connector> {
+        let mut is_ending = false;
         loop {
             let released = self.released.notified();
             if let Some(connector) = self.processes.take() {
                 return connector;
             }
-            self.make_room();
-            released.await;
+            // One session ends for one that begins, however long its process takes to end.
+            is_ending = is_ending || self.make_room();
+            // Another one may be idle for long enough by then. What is free may be taken by somebody else.
+            is_ending &= tokio::time::timeout(CHECK, released).await.is_err();
         }
     }
 
-    /// Ends the session that was idle the longest, if there is one that was idle for long.
-    fn make_room(&self) {
-        let mut held = self.held.lock();
-        let idle = held.iter().filter(|(_, held)| held.used.elapsed() > IDLE && held.bridge.is_idle());
-        let Some(oldest) = idle.min_by_key(|(_, held)| held.used).map(|(session, _)| Arc::clone(session)) else {
-            return;
+    /// Ends the session that was idle the longest, if there is one that was idle for long. One that nobody has used goes
+    /// first.
+    fn make_room(&self) -> bool {
+        let (mut held, now) = (self.held.lock(), Instant::now());
+        let idle = held.iter().filter(|(_, held)| held.may_end(now));
+        let oldest = idle.min_by_key(|(_, held)| (held.bridge.is_taken_up(), held.used));
+        let Some(ended) = oldest.map(|(session, _)| Arc::clone(session)).and_then(|oldest| held.remove(&oldest)) else {
+            return false;
         };
-        if let Some(ended) = held.remove(&oldest) {
-            tracing::info!("a session was ended, because another one needs its process");
-            ended.bridge.over().cancel();
-        }
+        tracing::info!("a session was ended, because another one needs its process");
+        ended.bridge.over().cancel();
+        true
     }
 
     async fn keep_running(self: Arc<Self>, bridge: Arc<Bridge>, connector: Box<dyn Connector>) {

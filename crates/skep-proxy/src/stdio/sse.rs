@@ -20,6 +20,7 @@ use crate::answer::{self, Answer};
 use crate::forwarded::{self, Forwarded};
 use crate::intake::{self, Accepts};
 use crate::middleware::identity;
+use crate::open_ended::OpenEnded;
 use crate::sessions::{self, Unavailable};
 use crate::upload::Upload;
 
@@ -110,7 +111,9 @@ impl Sse {
         let gone = Gone { bridge: Arc::clone(&begun.bridge), id: Arc::clone(&client.id) };
         let events = client.background().read(gone);
         begun.keep(&client.id);
-        Ok((answer::events(events.after(first.into())), Arc::clone(&client.id)))
+        let stream = Arc::clone(client.background());
+        let answer = answer::events(events.after(first.into()));
+        Ok((OpenEnded::with_answers(move || stream.is_owed()).mark(answer), Arc::clone(&client.id)))
     }
 
     /// The address for the messages of a session, as the client can reach it.
@@ -177,6 +180,7 @@ fn begin(bridge: Arc<Bridge>, client: Arc<Client>, message: Message) -> Result<(
         let ticket = bridge.calls().begin(&message, Caller::from(&*client), client.background(), false);
         return ticket.map(super::calls::Ticket::keep).map_err(|_| failed());
     }
+    let owed = client.background().owe();
     // These are rare. They end with the patience that we have for the server.
     tokio::spawn(async move {
         if let Some(older) = bridge.legacy_client(&client.id) {
@@ -188,6 +192,7 @@ fn begin(bridge: Arc<Bridge>, client: Arc<Client>, message: Message) -> Result<(
             bridge.ask(Some(&client), &message).await
         };
         client.background().push(answer);
+        drop(owed);
         if let Some(older) = bridge.legacy_client(&client.id) {
             older.tell_changes(bridge.line()).await;
         }

@@ -10,6 +10,7 @@ use super::calls::{Full, Ticket};
 use super::streamable::{Streamable, full};
 use crate::answer::{self, Answer};
 use crate::eras::alone::Alone;
+use crate::eras::listeners::Place;
 use crate::eras::seal::{Broken, refusal};
 use crate::intake::Accepts;
 use crate::reply::Reply;
@@ -22,17 +23,22 @@ impl Streamable {
         accepts: Accepts,
         message: &Message,
     ) -> Result<Answer, Answer> {
-        let mirrors = self.0.calls().mirrors();
-        let checked = mirrors.check(&parts.headers, message);
+        let checked = self.0.calls().mirrors().check(&parts.headers, message);
         checked.map_err(|fault| answer::bad(&fault, message.owned_id().as_ref()))?;
         let accepts = accepts.for_answer(message)?;
         self.require_ready()?;
+        let place = self.0.listeners().admit(parts, message)?;
+        let answer = self.answer_alone(parts, accepts, message).await?;
+        Ok(Place::give(place, answer))
+    }
+
+    async fn answer_alone(&self, parts: &Parts, accepts: Accepts, message: &Message) -> Result<Answer, Answer> {
         let states = self.0.states(parts, message).await?;
         if let Some(answer) = self.0.serve_modern_client(accepts, message, &states).await? {
             return Ok(answer);
         }
         let opened = states.opened(message).map_err(|Broken| refusal(message))?;
-        let alone = Alone { request: message.clone(), states, mirrors: Arc::clone(mirrors) };
+        let alone = Alone { request: message.clone(), states, mirrors: Arc::clone(self.0.calls().mirrors()) };
         let reply = Reply { accepts, era: Era::Modern, client: None };
         let stream = reply.stream();
         let ticket = self.0.calls().begin_alone(opened.as_ref().unwrap_or(message), &stream, alone);

@@ -102,6 +102,9 @@ impl Streamable {
         let endpoint = if client.is_some() { &own } else { self };
         if message.kind() == Kind::Request {
             endpoint.require_ready()?;
+            if client.is_some() {
+                endpoint.0.take_up();
+            }
         }
         if is_handshake && message.kind() == Kind::Request {
             let begun = endpoint.0.begin().await?;
@@ -172,7 +175,7 @@ impl Streamable {
         if let Some(client) = own.0.legacy_client(&client.id) {
             return Ok(client.listen(own.0.line(), headers).await);
         }
-        Ok(answer::events(client.read(headers.get(header::LAST_EVENT_ID))))
+        Ok(client.listen(headers.get(header::LAST_EVENT_ID)))
     }
 
     async fn delete(&self, parts: &Parts) -> Result<Answer, Answer> {

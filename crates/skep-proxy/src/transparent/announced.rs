@@ -7,8 +7,10 @@ use skep_mcp::Revision;
 use skep_mcp::sse::Event;
 use tokio_util::sync::CancellationToken;
 
+use super::asked::Answers;
 use super::endpoint::Rewrite;
-use crate::body::Body;
+use crate::body::{Body, BodyError};
+use crate::open_ended::OpenEnded;
 use crate::passing::{self, Change};
 use crate::sessions::{Kind, Session, Sessions};
 
@@ -28,11 +30,17 @@ pub(super) struct Announced {
     pub(super) rewrite: Option<Rewrite>,
     /// Whether the session of the stream is known.
     pub(super) is_known: bool,
+    pub(super) answers: Answers,
 }
 
 impl Announced {
     pub(super) fn stream(self, body: Body) -> Body {
         passing::changed(body, LARGEST, self)
+    }
+
+    /// What the stream is, as far as its end is concerned.
+    pub(super) fn open_ended(&self) -> OpenEnded {
+        self.answers.open_ended()
     }
 
     async fn learn(&mut self, data: &[u8]) {
@@ -48,15 +56,20 @@ impl Announced {
 
 impl Change for Announced {
     async fn event(&mut self, event: Bytes) -> Bytes {
-        if !self.is_known
-            && let Some(data) = &Event::read(&event).data
-        {
+        let read = Event::read(&event);
+        self.answers.see(&read);
+        if let Some(data) = read.data.as_deref().filter(|_| !self.is_known) {
             self.learn(data).await;
         }
         match &self.rewrite {
             Some(rewrite) => rewrite.announced(event),
             None => event,
         }
+    }
+
+    fn part(&mut self, part: Bytes) -> Result<Bytes, BodyError> {
+        self.answers.see_part();
+        Ok(part)
     }
 }
 

@@ -5,17 +5,19 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH};
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderValue, StatusCode};
 use parking_lot::Mutex;
 use skep_mcp::sse::Event;
-use skep_mcp::{Message, Param, Payload, Revision, header, json, translate};
+use skep_mcp::{Kind, Message, Param, Payload, Revision, header, json, translate};
 
 use super::Transparent;
 use super::look::Known;
 use super::upstream::Outgoing;
 use crate::body::{Body, BodyError};
 use crate::eras::http::{is_json, is_stream};
+use crate::eras::unanswered::{Problem, Said, is_answer};
+use crate::intake::JSON;
 use crate::passing::{self, Change, Held};
 use crate::sessions::Session;
 
@@ -78,22 +80,31 @@ impl Between {
         }
     }
 
-    /// An answer as the client understands it.
-    pub(super) async fn answer(self, head: &mut http::response::Parts, body: Body, largest: usize) -> Body {
+    /// An answer as the client understands it. `request` is what it has to answer, if it has to.
+    pub(super) async fn answer(
+        self,
+        head: &mut http::response::Parts,
+        body: Body,
+        request: Option<&Message>,
+        largest: usize,
+    ) -> Body {
         let is_older = self.client < self.server;
-        if !is_older || head.status != StatusCode::OK || head.headers.contains_key(CONTENT_ENCODING) {
+        if !is_older || !head.status.is_success() || head.headers.contains_key(CONTENT_ENCODING) {
             return body;
         }
         if is_stream(&head.headers) {
             head.headers.remove(CONTENT_LENGTH);
             return passing::changed(body, largest, self);
         }
-        if !is_json(&head.headers) {
+        if request.is_none() && !is_json(&head.headers) {
             return body;
         }
         match passing::hold(body, largest, |_| false).await {
             Ok(Held::Whole(text)) => {
-                let changed = std::str::from_utf8(&text).ok().and_then(|text| self.message(text));
+                let changed = match request.and_then(|request| unanswered(head, &text, request)) {
+                    Some(refusal) => Some(refusal),
+                    None => std::str::from_utf8(&text).ok().and_then(|text| self.message(text)),
+                };
                 if changed.is_some() {
                     head.headers.remove(CONTENT_LENGTH);
                 }
@@ -147,6 +158,21 @@ impl Transparent {
         known.between = (client != server).then_some(Between { client, server });
         known.between.and_then(|_| settled(answer?, &asked))
     }
+}
+
+/// What a client is told instead of a body that does not answer its request.
+fn unanswered(head: &mut http::response::Parts, text: &Bytes, request: &Message) -> Option<String> {
+    let id = request.owned_id()?;
+    let problem = match Message::read(text.clone()) {
+        Ok(message) if is_answer(&message, id.as_json()) => return None,
+        Ok(message) if message.kind() == Kind::Response => Problem::OtherId,
+        _ if text.trim_ascii().is_empty() => Problem::Empty,
+        _ => Problem::NoAnswer,
+    };
+    let fault = Said::new(head.status, &head.headers).fault(request.method(), problem);
+    head.status = StatusCode::OK;
+    head.headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+    Some(fault.answer(Some(&id)))
 }
 
 /// The answer to a handshake with the revision that the client asked for by this name.

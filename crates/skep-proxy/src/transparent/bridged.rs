@@ -22,6 +22,7 @@ use crate::body::Body;
 use crate::eras::http::{HttpLine, is_json, is_stream};
 use crate::eras::legacy_client::{self, LegacyClient};
 use crate::eras::line::{self, Line};
+use crate::eras::listeners::Listeners;
 use crate::eras::parking::Parking;
 use crate::eras::pool::Pool;
 use crate::eras::seal::Seals;
@@ -47,6 +48,7 @@ pub(super) struct Bridging {
     pub(super) parking: Arc<Parking>,
     pub(super) mirrors: Arc<Mirrors>,
     pub(super) seals: Seals,
+    pub(super) listeners: Arc<Listeners>,
     streams: Clients,
     clients: Mutex<HashMap<Arc<str>, Arc<LegacyClient>>>,
 }
@@ -60,6 +62,7 @@ impl Bridging {
             parking: Arc::new(Parking::new(parks)),
             mirrors: Arc::default(),
             seals: Seals::new(server),
+            listeners: Arc::default(),
             streams: Clients::default(),
             clients: Mutex::default(),
         }

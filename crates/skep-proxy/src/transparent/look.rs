@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderMap, Method};
+use http::{HeaderMap, HeaderValue, Method};
 use skep_mcp::era::Era;
 use skep_mcp::fault::{Fault, INVALID_REQUEST};
-use skep_mcp::{Message, Param, Payload, Revision, header, method};
+use skep_mcp::{Kind, Message, Param, Payload, Revision, header, method};
 
 use super::Transparent;
 use super::between::Between;
@@ -28,6 +28,8 @@ pub(super) struct Known {
     /// Who has proved to call.
     pub(super) caller: Option<Arc<str>>,
     pub(super) body: Bytes,
+    /// What the body is about, where that is not what the client says.
+    pub(super) subject: Option<HeaderValue>,
     /// The message or the messages in it.
     pub(super) payload: Option<Payload>,
     /// What is between the client and the server, when they speak different revisions of one era.
@@ -37,6 +39,14 @@ pub(super) struct Known {
 }
 
 impl Known {
+    /// The one request in it, which has to be answered.
+    pub(super) fn request(&self) -> Option<&Message> {
+        match &self.payload {
+            Some(Payload::Single(message)) if message.kind() == Kind::Request => Some(message),
+            _ => None,
+        }
+    }
+
     /// The session whose server the request goes to. What begins anew or stands alone goes to whichever is there.
     pub(super) fn bound(&self) -> Option<&Arc<Session>> {
         self.session.as_ref().filter(|_| self.handshake.is_none() && self.era != Some(Era::Modern))
@@ -54,8 +64,17 @@ impl Transparent {
             _ => None,
         };
         let (caller, body) = (caller.cloned(), sent.text.clone());
-        let mut known =
-            Known { era: None, handshake: None, session, caller, body, payload: None, between: None, alone: None };
+        let mut known = Known {
+            era: None,
+            handshake: None,
+            session,
+            caller,
+            body,
+            subject: None,
+            payload: None,
+            between: None,
+            alone: None,
+        };
         let mut id = None;
         // A server may read a message in a body whatever that calls itself.
         if parts.method == Method::POST {

@@ -4,6 +4,7 @@
 //! replaced, and names addresses as clients can reach them.
 
 mod announced;
+mod asked;
 mod batches;
 mod between;
 mod bridged;
@@ -17,6 +18,7 @@ mod modern;
 mod monitor;
 mod older_transport;
 mod opening;
+mod pass;
 mod recovery;
 mod same_era;
 mod small;
@@ -28,25 +30,18 @@ pub(crate) mod upstream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::ACCEPT_ENCODING;
-use http::request::Parts;
-use http::{HeaderMap, Method, Request, Response, StatusCode};
-use skep_mcp::header;
+use http::{HeaderMap, Method, Request};
 use tokio_util::sync::CancellationToken;
 
-use self::announced::Announced;
+use self::asked::Asked;
 use self::between::Told;
 use self::bridged::Bridging;
-use self::endpoint::Rewrite;
-use self::hand_back::hand_back;
 pub(crate) use self::headers::strip as strip_headers;
-use self::look::Known;
 pub use self::monitor::Probing;
 use self::recovery::Turns;
 pub use self::target::{Dialect, Target, TargetError};
-use self::upstream::{Failed, FromServer, Outgoing, Upstream};
+use self::upstream::Upstream;
 use crate::answer::{self, Answer};
-use crate::body::Body;
 use crate::eras::dialled::Dialled;
 use crate::forwarded::Forwarded;
 use crate::intake;
@@ -72,6 +67,8 @@ pub struct Transparent {
     target: Target,
     upstream: Upstream,
     sessions: Arc<Sessions>,
+    /// What clients of HTTP+SSE wait for.
+    asked: Arc<Asked>,
     turns: Turns,
     forwarded: Forwarded,
     /// Whether the server has no sessions, so that there is nothing but POST.
@@ -100,6 +97,7 @@ impl Transparent {
             dialled: Dialled::new(&upstream, &limits),
             upstream,
             sessions: Arc::new(Sessions::new(SessionStore::Memory, &limits)),
+            asked: Arc::default(),
             turns: Turns::default(),
             forwarded,
             is_stateless: false,
@@ -228,115 +226,5 @@ impl Transparent {
         }
         let (parts, body) = request.into_parts();
         self.pass(peer, parts, body).await.unwrap_or_else(|refusal| refusal)
-    }
-
-    async fn pass(&self, peer: Peer, parts: Parts, body: Upload) -> Result<Answer, Answer> {
-        if let Some(reason) = self.readiness.reason() {
-            return Err(answer::not_ready(&reason));
-        }
-        let sent = body.read(&self.limits).await?;
-        let mut known = self.look(&parts, sent).await?;
-        if let Some(answer) = self.bridge(peer, &parts, &mut known).await? {
-            return Ok(answer);
-        }
-        if let Some(answer) = self.unbatch(peer, &parts, &mut known).await? {
-            return Ok(answer);
-        }
-        let asked = (known.handshake.is_some() || known.alone.is_some()).then(|| parts.clone());
-        let opening = self.opens_older(&parts).then(|| parts.clone());
-        let announced = self.announced(&parts.headers, &known);
-        let mut outgoing = self.outgoing(peer, parts, &known)?;
-        if let Some(between) = known.between {
-            between.ask(&mut outgoing, known.payload.as_ref());
-        }
-        if announced.is_some() || asked.is_some() {
-            // What is to be changed has to be readable.
-            outgoing.headers.remove(ACCEPT_ENCODING);
-        }
-        let response = self.exchange(&outgoing, &known).await?;
-        if let Some(parts) = opening.filter(|_| Self::has_no_stream(response.status())) {
-            return Box::pin(self.open_older(peer, &parts)).await;
-        }
-        let response = match (&asked, &known.alone) {
-            (Some(parts), Some(alone)) => Box::pin(self.doubt(peer, parts, &alone.request, response)).await?,
-            (Some(parts), None) => Box::pin(self.settle(peer, parts, &mut known, response)).await?,
-            (None, _) => response.map(Body::FromServer),
-        };
-        let (mut head, mut body) = response.into_parts();
-        let begins =
-            known.handshake.is_some() || known.alone.is_some() || head.headers.contains_key(header::SESSION_ID);
-        if head.status == StatusCode::OK && begins {
-            self.served.cancel();
-        }
-        self.keep_session(&head, &outgoing, &known).await?;
-        body = small::in_one_piece(&head, body).await?;
-        if let Some(between) = known.between {
-            body = between.answer(&mut head, body, self.limits.line_bytes).await;
-        }
-        let answer = hand_back(head, body, &known, announced);
-        match known.alone {
-            Some(alone) => Box::pin(same_era::adapted(alone, answer, self.limits.line_bytes)).await,
-            None => Ok(answer),
-        }
-    }
-
-    /// What is done with the stream of a client that says this about itself.
-    fn announced(&self, headers: &HeaderMap, known: &Known) -> Option<Announced> {
-        if self.target.dialect != Dialect::Sse {
-            return None;
-        }
-        let is_scheme_told = self.forwarded.is_trusted && headers.contains_key("x-forwarded-proto");
-        Some(Announced {
-            sessions: Arc::clone(&self.sessions),
-            caller: known.caller.clone(),
-            served: self.served.clone(),
-            rewrite: Rewrite::new(self.forwarded.reached(headers, "http", None), is_scheme_told),
-            is_known: false,
-        })
-    }
-
-    fn outgoing(&self, peer: Peer, parts: Parts, known: &Known) -> Result<Outgoing, Answer> {
-        let bad = || answer::text(StatusCode::BAD_REQUEST, "the address cannot be passed on");
-        let path = self.target.path_and_query(&parts.method, &parts.uri).ok_or_else(bad)?;
-        let mut headers = headers::outgoing(parts.headers, &parts.uri, &self.target, peer, known.era);
-        if known.payload.is_some() {
-            headers::as_read(&mut headers);
-        }
-        if known.handshake.is_some() {
-            headers.remove(header::SESSION_ID);
-        }
-        let mut outgoing = Outgoing {
-            method: parts.method,
-            uri: self.target.at(path).ok_or_else(bad)?,
-            headers,
-            body: known.body.clone(),
-            signer: parts.extensions.get().cloned(),
-        };
-        if let Some(session) = known.bound() {
-            outgoing.aim(session);
-        }
-        Ok(outgoing)
-    }
-
-    /// Sends a request; once more when its server was replaced.
-    async fn exchange(&self, outgoing: &Outgoing, known: &Known) -> Result<Response<FromServer>, Answer> {
-        let unreachable = |_: Failed| answer::empty(StatusCode::BAD_GATEWAY);
-        let first = self.upstream.send(outgoing).await;
-        if first.is_err() && known.alone.is_some() {
-            // Whoever comes up in its place may be of another era.
-            self.bridging.eras.forget();
-        }
-        let session = known.bound().filter(|_| outgoing.method != Method::DELETE);
-        let is_replaced = match &first {
-            Ok(response) => response.status() == StatusCode::NOT_FOUND,
-            Err(failed) => failed.is_unreached,
-        };
-        let Some(session) = session.filter(|_| is_replaced) else {
-            return first.map_err(unreachable);
-        };
-        let Some(renewed) = Box::pin(self.recover(session, outgoing)).await? else { return first.map_err(unreachable) };
-        let mut again = outgoing.clone();
-        again.aim(&renewed);
-        Box::pin(self.upstream.send(&again)).await.map_err(unreachable)
     }
 }

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::StreamExt as _;
-use http::Response;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use http::request::Parts;
+use http::{HeaderValue, Response};
 use http_body_util::BodyExt as _;
 use skep_mcp::fault::{Fault, INTERNAL_ERROR};
 use skep_mcp::lines::{Line, LineSplitter};
 use skep_mcp::sse::{Event, Frame};
-use skep_mcp::{Kind, Message};
+use skep_mcp::{Kind, Message, header, method};
 
 use super::Transparent;
 use super::look::Known;
@@ -28,6 +28,8 @@ impl Transparent {
         let states = self.bridging.seals.of(&self.sessions, parts, &request).await?;
         if let Some(opened) = states.opened(&request).map_err(|Broken| refusal(&request))? {
             known.body = opened.text().clone();
+            let subject = method::subject(opened.method()).and_then(|subject| opened.param_text(subject));
+            known.subject = subject.and_then(|subject| HeaderValue::from_str(&header::encode(&subject)).ok());
         }
         known.alone = Some(Alone { request, states, mirrors: Arc::clone(&self.bridging.mirrors) });
         Ok(())

@@ -1,10 +1,13 @@
 //! Where requests go.
 
-use http::Request;
+use http::request::Parts;
+use http::{Request, StatusCode};
 use skep_mcp::era::Era;
 use skep_mcp::{Revision, header};
 
 use super::keeping::BACKEND_URL;
+use super::look::Known;
+use super::upstream::Outgoing;
 use super::*;
 use crate::sessions::{Kind, Session};
 
@@ -15,7 +18,10 @@ fn pinned(handshake: Option<Revision>, era: Era) -> (Parts, Known) {
     let (parts, ()) = Request::post("/mcp").header(header::SESSION_ID, "s").body(()).unwrap().into_parts();
     let (session, caller) = (Some(session.into()), None);
     let (body, payload) = ("{}".into(), None);
-    (parts, Known { era: Some(era), handshake, session, caller, body, payload, between: None, alone: None })
+    (
+        parts,
+        Known { era: Some(era), handshake, session, caller, body, subject: None, payload, between: None, alone: None },
+    )
 }
 
 #[tokio::test]

@@ -23,4 +23,5 @@ mod redis;
 mod telemetry;
 mod tls;
 mod transparent;
+mod warnings;
 mod webhook;

@@ -11,12 +11,13 @@ use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use ipnet::Ipv4Net;
-use skep_api::crd;
+use skep_api::{crd, duration};
 
 pub use machine::{DataArgs, DoctorArgs, DownArgs, IsolationChoice, StatusArgs, StatusFormat, UpArgs};
 pub use node::NodeArgs;
@@ -125,6 +126,12 @@ fn listen_address(text: &str) -> Result<SocketAddr, String> {
     })?;
     // A name may stand for addresses of both kinds; the older one is the one that everybody tries.
     found.min_by_key(SocketAddr::is_ipv6).ok_or_else(|| "no address has this name".to_owned())
+}
+
+/// A time, such as 90s or 1h30m, that something can take.
+fn positive_duration(text: &str) -> Result<Duration, String> {
+    let time = duration::parse(text).map_err(|error| error.to_string())?;
+    Some(time).filter(|time| !time.is_zero()).ok_or_else(|| "a duration above zero is needed, as in 90s".to_owned())
 }
 
 /// The name of a host, perhaps of all below one, or an address: what a certificate can say.

@@ -4,11 +4,12 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use skep_api::names::proxy_pod::POD_PATCH_FLAG;
 
-use super::listen_address;
+use super::{listen_address, positive_duration};
 
 /// Put an MCP server behind one address.
 #[derive(Debug, Args)]
@@ -39,7 +40,7 @@ pub enum ProxyCommand {
     skep proxy run ghcr.io/acme/server                                  # in a pod of the operator")]
 pub struct ProxyRunArgs {
     /// The image of the server.
-    #[arg(required_unless_present_any = ["url", "program"], conflicts_with_all = ["url", "program", "listen", "transport", "origins", "tls_cert", "redis", "processes"])]
+    #[arg(required_unless_present_any = ["url", "program"], conflicts_with_all = ["url", "program", "listen", "transport", "origins", "tls_cert", "redis", "processes", "request_timeout"])]
     pub image: Option<String>,
     /// The address of a server that runs already.
     #[arg(long, value_name = "URL", conflicts_with = "program")]
@@ -70,8 +71,12 @@ pub struct ProxyRunArgs {
     #[arg(long, value_name = "PREFIX", requires = "redis")]
     pub redis_key_prefix: Option<String>,
     /// Give each session a process of its own, up to so many at a time. Whoever has no session shares one more.
-    #[arg(long, value_name = "NUMBER", requires = "program")]
+    #[arg(long, value_name = "NUMBER", requires = "program", conflicts_with = "url")]
     pub processes: Option<NonZeroUsize>,
+    /// How long the command may take for an answer, such as 90s or 5m. [default: what the variable
+    /// TOOLHIVE_PROXY_REQUEST_TIMEOUT says, or 60s]
+    #[arg(long, value_name = "DURATION", requires = "program", conflicts_with = "url", value_parser = positive_duration)]
+    pub request_timeout: Option<Duration>,
     /// What the pods of the server are like, as JSON.
     #[arg(long, hide = true, value_name = "JSON", requires = "image")]
     pub k8s_pod_patch: Option<String>,
@@ -116,6 +121,7 @@ impl RunnerArgs {
             redis_db: 0,
             redis_key_prefix: None,
             processes: None,
+            request_timeout: None,
             k8s_pod_patch: None,
             debug: false,
             program: Vec::new(),

@@ -11,7 +11,7 @@ use skep_proxy::{RedisSettings, TlsIdentity};
 
 use crate::cli::{ProxyRunArgs, ProxyTransport};
 use crate::hint::Hinted;
-use crate::proxy::{Front, Given, Requests, resolve, serve_command, serve_image, serve_url};
+use crate::proxy::{Front, Given, Requests, Variables, resolve, serve_command, serve_image, serve_url};
 
 /// Where a proxy for people listens.
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
@@ -30,26 +30,26 @@ pub(super) fn is_debugging(args: &ProxyRunArgs) -> bool {
 async fn serve(args: ProxyRunArgs) -> anyhow::Result<()> {
     let mut requests = Requests::new()?;
     let debug = is_debugging(&args);
-    let front = front(&args)?;
-    match (args.image, args.url) {
-        (Some(image), _) => {
-            let variables = |name: &str| env::var(name).ok();
-            let config = resolve(Given { image, pod_patch: args.k8s_pod_patch, debug }, &variables)?;
-            Box::pin(serve_image(&config, &variables, &mut requests)).await
-        }
-        (None, Some(url)) => serve_url(&front, &url, &mut requests).await,
-        (None, None) if !args.program.is_empty() => {
+    let variables = |name: &str| env::var(name).ok();
+    if let Some(image) = args.image {
+        let config = resolve(Given { image, pod_patch: args.k8s_pod_patch, debug }, &variables)?;
+        return Box::pin(serve_image(&config, &variables, &mut requests)).await;
+    }
+    let front = front(&args, &variables)?;
+    match args.url {
+        Some(url) => serve_url(&front, &url, &mut requests).await,
+        None if !args.program.is_empty() => {
             let own = args.processes.map_or(0, NonZeroUsize::get);
             serve_command(&front, args.program, own, &mut requests).await
         }
-        (None, None) => Err(Hinted::new("no server is named")
+        None => Err(Hinted::new("no server is named")
             .hint("skep run IMAGE is for pods; skep proxy run --help says what else there is")
             .into()),
     }
 }
 
-/// What the flags say about the side that clients see.
-fn front(args: &ProxyRunArgs) -> anyhow::Result<Front> {
+/// What the flags say about the side that clients see, and the environment where they say nothing.
+fn front(args: &ProxyRunArgs, variables: Variables<'_>) -> anyhow::Result<Front> {
     let listen = args.listen.unwrap_or(LISTEN);
     let mode = match args.transport.unwrap_or_default() {
         ProxyTransport::Sse => Dialect::Sse,
@@ -58,15 +58,17 @@ fn front(args: &ProxyRunArgs) -> anyhow::Result<Front> {
     let redis = args.redis.as_deref().map(|address| {
         let usual = RedisSettings::new(address);
         let key_prefix = args.redis_key_prefix.clone().unwrap_or(usual.key_prefix);
-        let password = env::var(runner::SESSION_REDIS_PASSWORD).ok().filter(|password| !password.is_empty());
+        let password = variables(runner::SESSION_REDIS_PASSWORD).filter(|password| !password.is_empty());
         RedisSettings { database: args.redis_db, key_prefix, password, ..RedisSettings::new(address) }
     });
     let tls = match (&args.tls_cert, &args.tls_key) {
         (Some(certificate), Some(key)) => Some(identity(certificate, key)?),
         _ => None,
     };
-    let usual = Front::at(listen.ip().to_string(), listen.port(), mode);
-    Ok(Front { origins: args.origins.clone(), redis, tls, ..usual })
+    let mut front = Front::at(listen.ip().to_string(), listen.port(), mode);
+    front.read(variables);
+    front.limits.request = args.request_timeout.unwrap_or(front.limits.request);
+    Ok(Front { origins: args.origins.clone(), redis, tls, ..front })
 }
 
 fn identity(certificate: &Path, key: &Path) -> anyhow::Result<TlsIdentity> {

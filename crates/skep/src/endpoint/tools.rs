@@ -4,6 +4,7 @@
 //! and size, and whatever goes wrong in it means that the server does not tell.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{Method, Request, Response};
@@ -18,18 +19,17 @@ use super::talk::{Events, Host, LONGEST_ANSWER, Pages, Silence, in_time, initial
 pub(super) const WITH_HANDSHAKE: &str = "2025-11-25";
 const WITHOUT_HANDSHAKE: &str = "2026-07-28";
 const SESSION: &str = "mcp-session-id";
+/// How long a server may take for the end of a session.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// The names of the tools at a URL. Where its host cannot be reached under that name, `address` says where it is.
 pub(super) async fn tools(url: &str, address: Option<SocketAddr>) -> Result<Vec<String>, Silence> {
-    in_time(async {
-        let (host, path) = Host::of(url, address)?;
-        let mut conversation = Conversation { host, path, revision: WITH_HANDSHAKE.to_owned(), session: None };
-        let begun = conversation.begin().await.is_ok();
-        let tools = conversation.list(begun).await;
-        conversation.end().await;
-        tools
-    })
-    .await
+    let (host, path) = Host::of(url, address)?;
+    let mut conversation = Conversation { host, path, revision: WITH_HANDSHAKE.to_owned(), session: None };
+    let tools = in_time(conversation.hold()).await;
+    // Also when the server was late: a session may be all that it has.
+    conversation.end().await;
+    tools
 }
 
 /// Each request has a connection of its own, so that an answer need not be read to its end.
@@ -41,14 +41,23 @@ struct Conversation {
 }
 
 impl Conversation {
+    async fn hold(&mut self) -> Result<Vec<String>, Silence> {
+        let begun = self.begin().await.is_ok();
+        if !begun {
+            // Whoever has no handshake has no sessions.
+            self.end().await;
+        }
+        self.list(begun).await
+    }
+
     /// The handshake, which the newest revision does not have.
     async fn begin(&mut self) -> Result<(), Silence> {
         let message = initialize(WITH_HANDSHAKE);
         let response = self.post(&message).await?;
-        let session = response.headers().get(SESSION).and_then(|id| id.to_str().ok()).map(str::to_owned);
+        // It has to be ended whatever comes after.
+        self.session = response.headers().get(SESSION).and_then(|id| id.to_str().ok()).map(str::to_owned);
         let result = answer(response, 0).await?;
         result["protocolVersion"].as_str().ok_or(Silence::Unclear)?.clone_into(&mut self.revision);
-        self.session = session;
         self.post(&initialized()).await.map(drop)
     }
 
@@ -70,10 +79,11 @@ impl Conversation {
     }
 
     /// A session is no use to anybody any more.
-    async fn end(&self) {
+    async fn end(&mut self) {
         if self.session.is_some() {
             // A server that keeps it lets go of it by itself one day.
-            let _ = self.send(Method::DELETE, Bytes::new(), "").await;
+            let _ = tokio::time::timeout(FAREWELL, self.send(Method::DELETE, Bytes::new(), "")).await;
+            self.session = None;
         }
     }
 

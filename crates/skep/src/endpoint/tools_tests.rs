@@ -1,3 +1,5 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
@@ -77,6 +79,39 @@ async fn a_server_without_a_handshake() {
         json_answer(&json!({"jsonrpc": "2.0", "id": message["id"], "result": {"tools": [{"name": "new"}]}}))
     });
     assert_eq!(tools.await.unwrap(), ["new"]);
+}
+
+#[tokio::test]
+async fn a_session_is_ended_whatever_becomes_of_it() {
+    static ENDED: AtomicUsize = AtomicUsize::new(0);
+    fn end(headers: &HeaderMap) -> Response {
+        let is_its_own = headers.get(SESSION).is_some_and(|session| session == "s1")
+            && headers.get("mcp-protocol-version").is_some_and(|revision| revision == WITH_HANDSHAKE);
+        ENDED.fetch_add(usize::from(is_its_own), Ordering::Relaxed);
+        StatusCode::NO_CONTENT.into_response()
+    }
+    let late = asked(|verb, headers, message| match (verb, message["method"].as_str()) {
+        ("DELETE", _) => end(headers),
+        (_, Some("initialize")) => {
+            let result = json!({"protocolVersion": WITH_HANDSHAKE});
+            let answer = json_answer(&json!({"jsonrpc": "2.0", "id": 0, "result": result}));
+            ([(SESSION, "s1")], answer).into_response()
+        }
+        (_, Some("tools/list")) => {
+            let never = futures::stream::pending::<Result<String, std::io::Error>>();
+            ([(CONTENT_TYPE, "text/event-stream")], Body::from_stream(never)).into_response()
+        }
+        _ => StatusCode::ACCEPTED.into_response(),
+    });
+    assert_eq!(late.await, Err(Silence::Late));
+    assert_eq!(ENDED.load(Ordering::Relaxed), 1);
+    let unclear = asked(|verb, headers, message| match (verb, message["method"].as_str()) {
+        ("DELETE", _) => end(headers),
+        (_, Some("initialize")) => ([(SESSION, "s1")], "<html>").into_response(),
+        _ => StatusCode::BAD_REQUEST.into_response(),
+    });
+    assert_eq!(unclear.await, Err(Silence::Refused(StatusCode::BAD_REQUEST)));
+    assert_eq!(ENDED.load(Ordering::Relaxed), 2);
 }
 
 #[tokio::test]

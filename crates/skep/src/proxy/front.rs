@@ -112,7 +112,7 @@ impl Front {
     }
 
     /// What the environment says. A value that makes no sense is told and counts for nothing.
-    fn read(&mut self, variables: Variables<'_>) {
+    pub(crate) fn read(&mut self, variables: Variables<'_>) {
         let time = |name: &str, usual: Duration| {
             let Some(text) = variables(name).filter(|text| !text.is_empty()) else { return usual };
             match duration::parse(&text) {

@@ -141,6 +141,28 @@ fn every_way_to_ask_it_to_stop_is_heard() {
 }
 
 #[test]
+fn an_answer_is_awaited_for_as_long_as_somebody_says() {
+    let skep = cargo_bin!("skep").to_str().unwrap();
+    let command = ["--", skep, "demo", "echo", "--transport", "stdio"];
+    let variable = |value| [("TOOLHIVE_PROXY_REQUEST_TIMEOUT", value)];
+    for (flags, variables) in [(&[][..], variable("1s")), (&["--request-timeout", "1s"], variable("5m"))] {
+        let proxy = Serving::start_with(&[&ANY[..], flags, &command].concat(), &variables);
+        let mut late = proxy.call_in(&proxy.session(), "slow", &json!({"seconds": 60}));
+        let told = late.message().unwrap();
+        assert_eq!((&told["id"], &told["error"]["message"]), (&json!(2), &json!("Timeout")), "{flags:?}");
+    }
+    for (flags, told) in [
+        (&["--request-timeout", "soon", "--", "true"][..], "write it like 90s"),
+        (&["--request-timeout", "0s", "--", "true"], "a duration above zero is needed"),
+        (&["--request-timeout", "1s", "--url", "http://127.0.0.1:9/mcp"], "cannot be used with"),
+    ] {
+        let refused = Command::new(skep).args(ANY).args(flags).output().unwrap();
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert!(refused.status.code() == Some(2) && said.contains(told), "{flags:?}: {said}");
+    }
+}
+
+#[test]
 fn a_command_that_does_not_work_is_given_up() {
     let mut proxy = Serving::start(&[&ANY[..], &["--", "/no/such/program"]].concat());
     assert_eq!(proxy.end(), Some(1));

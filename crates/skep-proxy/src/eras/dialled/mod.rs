@@ -22,7 +22,7 @@ use self::streamable::StreamableServer;
 use super::http::HttpLine;
 use super::line::{self, NoSession};
 use super::own_name;
-use super::pool::{Opener, ServerSession};
+use super::server_session::{Opener, ServerSession};
 use crate::limits::Limits;
 use crate::middleware::aws_sts::Signer;
 use crate::stdio::{Bridge, Connector};

@@ -1,10 +1,11 @@
 //! Who can open what.
 
+use http::HeaderValue;
 use serde_json::{Value, json};
 
 use super::*;
 
-fn states(holder: Holder) -> States {
+pub(in crate::eras) fn states(holder: Holder) -> States {
     let seal = Seal::new(&[7; KEY_BYTES]).unwrap();
     States { seal: Some(Arc::new(seal)), server: "http://hive".into(), holder }
 }

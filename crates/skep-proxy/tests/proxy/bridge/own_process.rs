@@ -132,6 +132,30 @@ async fn a_session_that_begins_waits_for_a_process_and_never_gets_a_used_one() {
 }
 
 #[tokio::test]
+async fn a_session_in_which_nothing_was_asked_makes_room_and_one_that_is_used_does_not() {
+    let mut setup = Setup::with_own_processes(2).await;
+    let _shared = setup.server().await;
+    let (mut used, a) = setup.begin_own().await;
+    let (mut unused, b) = setup.begin_own().await;
+    let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    for session in [&a, &b] {
+        assert_eq!(setup.send(Request::post(&initialized).in_session(session)).await.status, 202);
+    }
+    let (mut stream, asked) = setup.ask(&mut used, &a, 1).await;
+    used.answer(&asked, &json!({})).await;
+    assert_eq!(stream.message().await.unwrap()["result"], json!({}));
+    let address = setup.address.clone();
+    let (response, ()) = tokio::join!(Request::post(&offer()).send(&address), async {
+        assert_eq!(unused.next().await, None);
+        setup.server().await.agree().await;
+    });
+    assert_eq!(response.status, 200, "it did not have to wait longer than it may");
+    assert_eq!(setup.send(Request::post(&call(2, "x")).in_session(&b)).await.status, 404);
+    let (_stream, asked) = setup.ask(&mut used, &a, 3).await;
+    assert_eq!(asked["params"]["name"], "slow");
+}
+
+#[tokio::test]
 async fn a_session_outlives_its_process() {
     let mut setup = Setup::with_own_processes(1).await;
     let _shared = setup.server().await;

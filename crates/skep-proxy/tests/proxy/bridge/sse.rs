@@ -20,7 +20,7 @@ async fn open_at(setup: &Setup, path: &str) -> (Response, String) {
     (stream, path)
 }
 
-async fn post(setup: &Setup, path: &str, message: &serde_json::Value) -> Response {
+pub(super) async fn post(setup: &Setup, path: &str, message: &serde_json::Value) -> Response {
     setup.send(Request::new("POST", path).header("Content-Type", "application/json").body(message.to_string())).await
 }
 

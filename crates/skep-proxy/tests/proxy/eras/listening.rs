@@ -5,10 +5,11 @@ use std::sync::Mutex;
 use serde_json::{Value, json};
 use skep_proxy::transparent::Dialect;
 
-use super::JSON;
 use super::streams::EVENTS;
+use super::{JSON, stands_alone};
 use crate::http::modern;
 use crate::transparent::server::{Before, Reply, Seen, Server, reply};
+use crate::transparent::streams::stream;
 
 /// A server that forgets its first session once that has listened.
 fn forgetting() -> impl Fn(&Seen) -> Reply + Send + Sync + 'static {
@@ -64,4 +65,35 @@ async fn whoever_listens_hears_on_when_the_session_is_gone_and_that_anything_may
     let sessions = seen.iter().filter(|seen| seen.json()["method"] == "resources/subscribe");
     let sessions: Vec<_> = sessions.map(|seen| seen.header("mcp-session-id").unwrap()).collect();
     assert_eq!(sessions, ["s-1", "s-2"], "what is watched is watched in the new session, too");
+}
+
+#[tokio::test]
+async fn rule_25_a_client_has_some_streams_of_changes_and_no_more_whatever_its_server_speaks() {
+    let of_sessions = Server::start(forgetting()).await;
+    let parts = Mutex::new(Vec::new());
+    let standing_alone = Server::start(move |seen| {
+        if seen.json()["method"] != "subscriptions/listen" {
+            return stands_alone(seen);
+        }
+        let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
+        parts.lock().unwrap().push(sender);
+        stream(&EVENTS, receiver)
+    })
+    .await;
+    for server in [of_sessions, standing_alone] {
+        let before = Before::local(Dialect::Streamable, &server.address).await;
+        let listen =
+            |token| modern("l", "subscriptions/listen", json!({"notifications": {}})).header("Authorization", token);
+        let mut open = Vec::new();
+        for _ in 0..8 {
+            open.push(before.send(listen("Bearer a")).await);
+        }
+        assert!(open.iter().all(|stream| stream.status == 200));
+        let mut refused = before.send(listen("Bearer a")).await;
+        assert_eq!((refused.status, refused.json().await["id"].clone()), (429, json!("l")));
+        assert_eq!(before.send(listen("Bearer b")).await.status, 200);
+        open.pop();
+        let again = async { while before.send(listen("Bearer a")).await.status == 429 {} };
+        tokio::time::timeout(crate::http::PATIENCE, again).await.unwrap();
+    }
 }

@@ -4,6 +4,7 @@ mod listening;
 mod parked;
 mod same;
 mod streams;
+mod unanswered;
 
 use std::sync::Mutex;
 

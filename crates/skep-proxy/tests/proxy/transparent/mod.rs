@@ -9,4 +9,5 @@ mod recovery;
 mod revisions;
 pub(crate) mod server;
 mod sessions;
-mod streams;
+mod stopping;
+pub(crate) mod streams;

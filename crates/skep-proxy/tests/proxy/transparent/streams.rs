@@ -18,7 +18,7 @@ use super::server::{Before, Reply, Server};
 use crate::http::{PATIENCE, Request, call};
 
 /// A stream whose parts the test sends.
-fn stream(headers: &[(&str, &str)], parts: mpsc::UnboundedReceiver<&'static str>) -> Reply {
+pub(crate) fn stream(headers: &[(&str, &str)], parts: mpsc::UnboundedReceiver<&'static str>) -> Reply {
     let parts = futures::stream::unfold(parts, async |mut parts| Some((parts.recv().await?, parts)));
     let frames = parts.map(|part| Ok::<_, Infallible>(Frame::data(Bytes::from_static(part.as_bytes()))));
     let mut response = hyper::Response::builder();

@@ -8,6 +8,7 @@ pub(crate) mod issuer;
 mod keys;
 mod provider;
 mod sessions;
+mod tasks;
 mod traps;
 
 use skep_proxy::middleware::{Authentication, Oidc, OidcSettings, Step};

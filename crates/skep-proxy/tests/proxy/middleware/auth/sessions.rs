@@ -12,18 +12,18 @@ use crate::middleware::Guarded;
 use crate::transparent::server::with_sessions;
 
 /// An issuer, and what stands for its users.
-struct Users {
+pub(super) struct Users {
     issuer: Issuer,
     key: Key,
 }
 
 impl Users {
-    async fn new() -> Self {
+    pub(super) async fn new() -> Self {
         let key = Key::new("k", Algorithm::ES256);
         Self { issuer: Issuer::start(&[&key]).await, key }
     }
 
-    fn steps(&self) -> Vec<Step> {
+    pub(super) fn steps(&self) -> Vec<Step> {
         let oidc = Box::new(Oidc::new(&self.issuer.settings()).unwrap());
         vec![Step::Authenticate(Authentication::Oidc(oidc)), Step::StripCredentials]
     }
@@ -33,7 +33,7 @@ impl Users {
     }
 
     /// A request as one of them sends it.
-    fn as_user(&self, user: &str, request: Request) -> Request {
+    pub(super) fn as_user(&self, user: &str, request: Request) -> Request {
         let mut claims = self.issuer.claims();
         claims["sub"] = json!(user);
         request.header("Authorization", &format!("Bearer {}", self.key.sign(&claims)))

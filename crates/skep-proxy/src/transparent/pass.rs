@@ -1,0 +1,156 @@
+//! A request on its way to the server, and its answer on the way back.
+
+use std::sync::Arc;
+
+use http::header::ACCEPT_ENCODING;
+use http::request::Parts;
+use http::{Method, Response, StatusCode};
+use skep_mcp::era::Era;
+use skep_mcp::header;
+
+use super::announced::Announced;
+use super::asked::Noted;
+use super::endpoint::Rewrite;
+use super::hand_back::hand_back;
+use super::look::Known;
+use super::target::Dialect;
+use super::upstream::{Failed, FromServer, Outgoing};
+use super::{Transparent, headers, same_era, small};
+use crate::answer::{self, Answer};
+use crate::body::Body;
+use crate::eras::listeners::Place;
+use crate::listener::Peer;
+use crate::upload::Upload;
+
+impl Transparent {
+    /// Passes a request on, and its answer back.
+    pub(super) async fn pass(&self, peer: Peer, parts: Parts, body: Upload) -> Result<Answer, Answer> {
+        if let Some(reason) = self.readiness.reason() {
+            return Err(answer::not_ready(&reason));
+        }
+        let sent = body.read(&self.limits).await?;
+        let known = self.look(&parts, sent).await?;
+        let alone = known.request().filter(|_| known.era == Some(Era::Modern));
+        let place = alone.map(|request| self.bridging.listeners.admit(&parts, request)).transpose()?.flatten();
+        let answer = self.answer(peer, parts, known).await.unwrap_or_else(|refusal| refusal);
+        Ok(Place::give(place, answer))
+    }
+
+    /// The answer to a request, whoever of us gives it.
+    async fn answer(&self, peer: Peer, parts: Parts, mut known: Known) -> Result<Answer, Answer> {
+        if let Some(answer) = self.bridge(peer, &parts, &mut known).await? {
+            return Ok(answer);
+        }
+        if let Some(answer) = self.unbatch(peer, &parts, &mut known).await? {
+            return Ok(answer);
+        }
+        let asked = (known.handshake.is_some() || known.alone.is_some()).then(|| parts.clone());
+        let opening = self.opens_older(&parts).then(|| parts.clone());
+        let announced = self.announced(&parts, &known);
+        let noted = announced.as_ref().and_then(|_| self.asked.note(&parts.uri, known.payload.as_ref()));
+        let mut outgoing = self.outgoing(peer, parts, &known)?;
+        if let Some(between) = known.between {
+            between.ask(&mut outgoing, known.payload.as_ref());
+        }
+        if announced.is_some() || asked.is_some() {
+            // What is to be changed has to be readable.
+            outgoing.headers.remove(ACCEPT_ENCODING);
+        }
+        let response = self.exchange(&outgoing, &known).await?;
+        if response.status().is_success() {
+            noted.into_iter().for_each(Noted::keep);
+        }
+        if let Some(parts) = opening.filter(|_| Self::has_no_stream(response.status())) {
+            return Box::pin(self.open_older(peer, &parts)).await;
+        }
+        let response = match (&asked, &known.alone) {
+            (Some(parts), Some(alone)) => Box::pin(self.doubt(peer, parts, &alone.request, response)).await?,
+            (Some(parts), None) => Box::pin(self.settle(peer, parts, &mut known, response)).await?,
+            (None, _) => response.map(Body::FromServer),
+        };
+        let (mut head, mut body) = response.into_parts();
+        let begins =
+            known.handshake.is_some() || known.alone.is_some() || head.headers.contains_key(header::SESSION_ID);
+        if head.status == StatusCode::OK && begins {
+            self.served.cancel();
+        }
+        self.keep_session(&head, &outgoing, &known).await?;
+        body = small::in_one_piece(&head, body).await?;
+        if let Some(between) = known.between {
+            body = between.answer(&mut head, body, known.request(), self.limits.line_bytes).await;
+        }
+        // The stream of a session goes on until somebody ends it.
+        let open_ended = announced.as_ref().map(Announced::open_ended).unwrap_or_default();
+        let answer = hand_back(head, body, &known, announced);
+        match known.alone {
+            Some(alone) => Box::pin(same_era::adapted(alone, answer, self.limits.line_bytes)).await,
+            None if outgoing.method == Method::GET => Ok(open_ended.mark(answer)),
+            None => Ok(answer),
+        }
+    }
+
+    /// What is done with the stream of a client that says this about itself.
+    fn announced(&self, parts: &Parts, known: &Known) -> Option<Announced> {
+        if self.target.dialect != Dialect::Sse {
+            return None;
+        }
+        let headers = &parts.headers;
+        let is_scheme_told = self.forwarded.is_trusted && headers.contains_key("x-forwarded-proto");
+        Some(Announced {
+            sessions: Arc::clone(&self.sessions),
+            caller: known.caller.clone(),
+            served: self.served.clone(),
+            rewrite: Rewrite::new(self.forwarded.reached(headers, "http", None), is_scheme_told),
+            is_known: false,
+            answers: self.asked.answers(self.target.at(parts.uri.path_and_query()?.clone())?),
+        })
+    }
+
+    pub(super) fn outgoing(&self, peer: Peer, parts: Parts, known: &Known) -> Result<Outgoing, Answer> {
+        let bad = || answer::text(StatusCode::BAD_REQUEST, "the address cannot be passed on");
+        let path = self.target.path_and_query(&parts.method, &parts.uri).ok_or_else(bad)?;
+        let mut headers = headers::outgoing(parts.headers, &parts.uri, &self.target, peer, known.era);
+        if known.payload.is_some() {
+            headers::as_read(&mut headers);
+        }
+        if known.handshake.is_some() {
+            headers.remove(header::SESSION_ID);
+        }
+        if let Some(subject) = &known.subject {
+            headers.insert(header::NAME, subject.clone());
+        }
+        let mut outgoing = Outgoing {
+            method: parts.method,
+            uri: self.target.at(path).ok_or_else(bad)?,
+            headers,
+            body: known.body.clone(),
+            signer: parts.extensions.get().cloned(),
+        };
+        if let Some(session) = known.bound() {
+            outgoing.aim(session);
+        }
+        Ok(outgoing)
+    }
+
+    /// Sends a request; once more when its server was replaced.
+    async fn exchange(&self, outgoing: &Outgoing, known: &Known) -> Result<Response<FromServer>, Answer> {
+        let unreachable = |_: Failed| answer::empty(StatusCode::BAD_GATEWAY);
+        let first = self.upstream.send(outgoing).await;
+        if first.is_err() && known.alone.is_some() {
+            // Whoever comes up in its place may be of another era.
+            self.bridging.eras.forget();
+        }
+        let session = known.bound().filter(|_| outgoing.method != Method::DELETE);
+        let is_replaced = match &first {
+            Ok(response) => response.status() == StatusCode::NOT_FOUND,
+            Err(failed) => failed.is_unreached,
+        };
+        let Some(session) = session.filter(|_| is_replaced) else {
+            return first.map_err(unreachable);
+        };
+        let Some(renewed) = Box::pin(self.recover(session, outgoing)).await? else { return first.map_err(unreachable) };
+        let mut again = outgoing.clone();
+        again.aim(&renewed);
+        Box::pin(self.upstream.send(&again)).await.map_err(unreachable)
+    }
+}
