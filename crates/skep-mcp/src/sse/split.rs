@@ -35,6 +35,11 @@ impl Splitter {
         Self { buffer: BytesMut::new(), searched: 0, largest, is_blank: true, is_after_cr: false, is_cut: false }
     }
 
+    /// Holds events up to so many bytes from now on.
+    pub fn hold(&mut self, largest: usize) {
+        self.largest = largest;
+    }
+
     /// Adds what has arrived. Take all pieces before adding more.
     pub fn push(&mut self, chunk: &[u8]) {
         self.buffer.extend_from_slice(chunk);

@@ -8,6 +8,7 @@ use skep_mcp::sse::Event;
 use tokio_util::sync::CancellationToken;
 
 use super::endpoint::Rewrite;
+use super::talks::{Talk, Talks};
 use crate::body::Body;
 use crate::passing::{self, Change};
 use crate::sessions::{Kind, Session, Sessions};
@@ -28,6 +29,11 @@ pub(super) struct Announced {
     pub(super) rewrite: Option<Rewrite>,
     /// Whether the session of the stream is known.
     pub(super) is_known: bool,
+    pub(super) talks: Arc<Talks>,
+    /// The talk that takes place on the stream, once its address is known.
+    pub(super) talk: Option<Talk>,
+    /// What is held of an event that may have to be changed.
+    pub(super) largest: usize,
 }
 
 impl Announced {
@@ -48,15 +54,26 @@ impl Announced {
 
 impl Change for Announced {
     async fn event(&mut self, event: Bytes) -> Bytes {
-        if !self.is_known
-            && let Some(data) = &Event::read(&event).data
-        {
+        let read = Event::read(&event);
+        let data = read.data.as_deref().unwrap_or_default();
+        if !self.is_known {
             self.learn(data).await;
         }
-        match &self.rewrite {
-            Some(rewrite) => rewrite.announced(event),
+        if read.name == Some(b"endpoint") {
+            self.talk = std::str::from_utf8(data).ok().and_then(|address| self.talks.open(address));
+            return match &self.rewrite {
+                Some(rewrite) => rewrite.announced(event),
+                None => event,
+            };
+        }
+        match &self.talk {
+            Some(talk) => talk.event(event),
             None => event,
         }
+    }
+
+    fn largest(&self) -> Option<usize> {
+        self.talk.as_ref()?.holds_events().then_some(self.largest)
     }
 }
 

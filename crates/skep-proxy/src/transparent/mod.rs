@@ -20,6 +20,7 @@ mod opening;
 mod recovery;
 mod same_era;
 mod small;
+mod talks;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -44,6 +45,7 @@ pub(crate) use self::headers::strip as strip_headers;
 use self::look::Known;
 pub use self::monitor::Probing;
 use self::recovery::Turns;
+use self::talks::Talks;
 pub use self::target::{Dialect, Target, TargetError};
 use self::upstream::{Failed, Outgoing, Upstream};
 use crate::answer::{self, Answer};
@@ -87,6 +89,8 @@ pub struct Transparent {
     limits: Limits,
     bridging: Bridging,
     told: Told,
+    /// The streams of clients of HTTP+SSE before a server of it.
+    talks: Arc<Talks>,
     /// The sessions of clients of another transport than the server's.
     dialled: Arc<Dialled>,
 }
@@ -113,6 +117,7 @@ impl Transparent {
             target,
             limits,
             told: Told::default(),
+            talks: Arc::default(),
         })
     }
 
@@ -293,6 +298,9 @@ impl Transparent {
             served: self.served.clone(),
             rewrite: Rewrite::new(self.forwarded.reached(headers, "http", None), is_scheme_told),
             is_known: false,
+            talks: Arc::clone(&self.talks),
+            talk: None,
+            largest: self.limits.line_bytes,
         })
     }
 
