@@ -63,6 +63,7 @@ impl<C: Change> Passing<C> {
                     Piece::Part(part) => passed.extend_from_slice(&self.change.part(part)?),
                 }
             }
+            passed.extend_from_slice(&self.splitter.rest_of_line_end().unwrap_or_default());
             return Ok(passed.into());
         }
         self.is_over = true;
