@@ -16,6 +16,11 @@ pub(crate) trait Change: Send + 'static {
     /// An event as the client gets it.
     fn event(&mut self, event: Bytes) -> impl Future<Output = Bytes> + Send;
 
+    /// How much of an event is to be held from now on, if that is another size than before.
+    fn largest(&self) -> Option<usize> {
+        None
+    }
+
     /// A part of an event that is too large to be held.
     fn part(&mut self, part: Bytes) -> Result<Bytes, BodyError> {
         Ok(part)
@@ -48,6 +53,9 @@ impl<C: Change> Passing<C> {
     async fn next(&mut self) -> Result<Bytes, BodyError> {
         let mut passed = Vec::new();
         if let Some(frame) = self.body.frame().await {
+            if let Some(largest) = self.change.largest() {
+                self.splitter.hold(largest);
+            }
             self.splitter.push(frame?.data_ref().map(Bytes::as_ref).unwrap_or_default());
             while let Some(piece) = self.splitter.next_piece() {
                 match piece {
@@ -55,6 +63,7 @@ impl<C: Change> Passing<C> {
                     Piece::Part(part) => passed.extend_from_slice(&self.change.part(part)?),
                 }
             }
+            passed.extend_from_slice(&self.splitter.rest_of_line_end().unwrap_or_default());
             return Ok(passed.into());
         }
         self.is_over = true;

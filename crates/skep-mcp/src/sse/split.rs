@@ -35,6 +35,11 @@ impl Splitter {
         Self { buffer: BytesMut::new(), searched: 0, largest, is_blank: true, is_after_cr: false, is_cut: false }
     }
 
+    /// Holds events up to so many bytes from now on.
+    pub fn hold(&mut self, largest: usize) {
+        self.largest = largest;
+    }
+
     /// Adds what has arrived. Take all pieces before adding more.
     pub fn push(&mut self, chunk: &[u8]) {
         self.buffer.extend_from_slice(chunk);
@@ -55,6 +60,16 @@ impl Splitter {
             self.is_cut = true;
             self.searched = 0;
             Piece::Part(self.buffer.split().freeze())
+        })
+    }
+
+    /// The LF that is left of the blank line of an event, when nothing has come after it: many clients wait for it, and
+    /// should not have to wait for the next event. Take all pieces before.
+    pub fn rest_of_line_end(&mut self) -> Option<Bytes> {
+        // A LF on its own would have been an event.
+        (self.buffer.as_ref() == b"\n").then(|| {
+            self.searched = 0;
+            self.buffer.split().freeze()
         })
     }
 
@@ -118,6 +133,24 @@ mod tests {
                 let (pieces, _) = split(&chunks, 100);
                 assert_eq!(pieces, events(expected), "{text:?} in chunks of {size}");
             }
+        }
+    }
+
+    #[test]
+    fn the_rest_of_a_line_end_does_not_wait_for_the_next_event() {
+        let mut splitter = Splitter::new(100);
+        for (chunk, event, rest) in [
+            ("data: 1\r\n\r\n", Some("data: 1\r\n\r"), Some("\n")),
+            ("data: 2\r\n\r", Some("data: 2\r\n\r"), None),
+            ("\n", None, Some("\n")),
+            ("data: 3\n", None, None),
+            ("\n", Some("data: 3\n\n"), None),
+            ("\n", Some("\n"), None),
+        ] {
+            splitter.push(chunk.as_bytes());
+            assert_eq!(splitter.next_piece(), event.and_then(|event| events(&[event]).pop()), "{chunk:?}");
+            assert_eq!(splitter.next_piece(), None);
+            assert_eq!(splitter.rest_of_line_end().as_deref(), rest.map(str::as_bytes), "{chunk:?}");
         }
     }
 

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::asked::Answers;
 use super::endpoint::Rewrite;
+use super::talks::{Talk, Talks};
 use crate::body::{Body, BodyError};
 use crate::open_ended::OpenEnded;
 use crate::passing::{self, Change};
@@ -31,6 +32,11 @@ pub(super) struct Announced {
     /// Whether the session of the stream is known.
     pub(super) is_known: bool,
     pub(super) answers: Answers,
+    pub(super) talks: Arc<Talks>,
+    /// The talk that takes place on the stream, once its address is known.
+    pub(super) talk: Option<Talk>,
+    /// What is held of an event that may have to be changed.
+    pub(super) largest: usize,
 }
 
 impl Announced {
@@ -58,11 +64,19 @@ impl Change for Announced {
     async fn event(&mut self, event: Bytes) -> Bytes {
         let read = Event::read(&event);
         self.answers.see(&read);
-        if let Some(data) = read.data.as_deref().filter(|_| !self.is_known) {
+        let data = read.data.as_deref().unwrap_or_default();
+        if !self.is_known {
             self.learn(data).await;
         }
-        match &self.rewrite {
-            Some(rewrite) => rewrite.announced(event),
+        if read.name == Some(b"endpoint") {
+            self.talk = std::str::from_utf8(data).ok().and_then(|address| self.talks.open(address));
+            return match &self.rewrite {
+                Some(rewrite) => rewrite.announced(event),
+                None => event,
+            };
+        }
+        match &self.talk {
+            Some(talk) => talk.event(event),
             None => event,
         }
     }
@@ -70,6 +84,10 @@ impl Change for Announced {
     fn part(&mut self, part: Bytes) -> Result<Bytes, BodyError> {
         self.answers.see_part();
         Ok(part)
+    }
+
+    fn largest(&self) -> Option<usize> {
+        self.talk.as_ref()?.holds_events().then_some(self.largest)
     }
 }
 

@@ -53,6 +53,14 @@ impl Told {
 }
 
 impl Between {
+    /// What is between the two sides of a handshake that has been answered, if that is anything.
+    pub(super) fn agreed(asked: &str, answer: &Message) -> Option<Self> {
+        let server = answer.result().and_then(translate::agreed)?;
+        let client = Revision::parse(asked)?;
+        let is_one = client == server || client.is_stateless() || server.is_stateless();
+        (!is_one).then_some(Self { client, server })
+    }
+
     /// What is between the two sides of a session.
     pub(super) fn of(session: &Session) -> Option<Self> {
         let server = session.metadata.get(SERVER_REVISION).and_then(|text| Revision::parse(text))?;
@@ -88,8 +96,7 @@ impl Between {
         request: Option<&Message>,
         largest: usize,
     ) -> Body {
-        let is_older = self.client < self.server;
-        if !is_older || !head.status.is_success() || head.headers.contains_key(CONTENT_ENCODING) {
+        if !self.is_older_client() || !head.status.is_success() || head.headers.contains_key(CONTENT_ENCODING) {
             return body;
         }
         if is_stream(&head.headers) {
@@ -116,7 +123,16 @@ impl Between {
         }
     }
 
-    fn adapted(self, event: Bytes) -> Bytes {
+    /// Whether the server may say what the client has no word for.
+    pub(super) fn is_older_client(self) -> bool {
+        self.client < self.server
+    }
+
+    /// An event as the client understands it.
+    pub(super) fn adapted(self, event: Bytes) -> Bytes {
+        if !self.is_older_client() {
+            return event;
+        }
         let read = Event::read(&event);
         let Some(data) = read.data.as_deref().filter(|_| read.is_message()) else { return event };
         if data.is_empty() && self.server.has_priming_events() {
@@ -155,7 +171,7 @@ impl Transparent {
             return None;
         }
         self.told.learn(client, server);
-        known.between = (client != server).then_some(Between { client, server });
+        known.between = Between::agreed(&asked, answer?);
         known.between.and_then(|_| settled(answer?, &asked))
     }
 }
@@ -176,7 +192,7 @@ fn unanswered(head: &mut http::response::Parts, text: &Bytes, request: &Message)
 }
 
 /// The answer to a handshake with the revision that the client asked for by this name.
-fn settled(answer: &Message, asked: &str) -> Option<String> {
+pub(super) fn settled(answer: &Message, asked: &str) -> Option<String> {
     json::set(answer.as_str(), &["result", "protocolVersion"], &json::quote(asked)).ok()
 }
 

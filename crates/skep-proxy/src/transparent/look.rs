@@ -115,6 +115,7 @@ impl Transparent {
         }
         known.between = match known.bound() {
             Some(session) => Between::of(session),
+            None if self.target.dialect == Dialect::Sse => self.talks.send(&parts.uri, known.payload.as_ref()),
             None if known.era == Some(Era::Legacy) && known.handshake.is_none() => {
                 self.told.between(intake::revision(&parts.headers))
             }

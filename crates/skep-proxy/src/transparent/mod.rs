@@ -22,6 +22,7 @@ mod pass;
 mod recovery;
 mod same_era;
 mod small;
+mod talks;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -39,6 +40,7 @@ use self::bridged::Bridging;
 pub(crate) use self::headers::strip as strip_headers;
 pub use self::monitor::Probing;
 use self::recovery::Turns;
+use self::talks::Talks;
 pub use self::target::{Dialect, Target, TargetError};
 use self::upstream::Upstream;
 use crate::answer::{self, Answer};
@@ -83,6 +85,8 @@ pub struct Transparent {
     limits: Limits,
     bridging: Bridging,
     told: Told,
+    /// The streams of clients of HTTP+SSE before a server of it.
+    talks: Arc<Talks>,
     /// The sessions of clients of another transport than the server's.
     dialled: Arc<Dialled>,
 }
@@ -110,6 +114,7 @@ impl Transparent {
             target,
             limits,
             told: Told::default(),
+            talks: Arc::default(),
         })
     }
 

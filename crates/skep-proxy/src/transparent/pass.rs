@@ -103,6 +103,9 @@ impl Transparent {
             rewrite: Rewrite::new(self.forwarded.reached(headers, "http", None), is_scheme_told),
             is_known: false,
             answers: self.asked.answers(self.target.at(parts.uri.path_and_query()?.clone())?),
+            talks: Arc::clone(&self.talks),
+            talk: None,
+            largest: self.limits.line_bytes,
         })
     }
 

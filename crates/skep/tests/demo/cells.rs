@@ -21,6 +21,6 @@ pub(crate) fn each<T: Sync>(cells: &[T], check: impl Fn(&T) + Sync) {
 }
 
 /// Each of the one with each of the other.
-pub(crate) fn pairs<T: Copy>(rows: &[T], columns: &[T]) -> Vec<(T, T)> {
+pub(crate) fn pairs<R: Copy, C: Copy>(rows: &[R], columns: &[C]) -> Vec<(R, C)> {
     rows.iter().flat_map(|row| columns.iter().map(move |column| (*row, *column))).collect()
 }

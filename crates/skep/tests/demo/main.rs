@@ -11,6 +11,7 @@ mod matrix;
 mod npm;
 #[path = "../once/mod.rs"]
 mod once;
+mod others;
 mod parked;
 mod peer;
 mod peers;

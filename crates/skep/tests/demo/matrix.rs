@@ -7,12 +7,12 @@ use crate::peer::{Peer, STATELESS};
 use crate::process::Server;
 use crate::proxied::{Proxied, demo};
 use crate::revisions::{
-    REVISIONS, check_batches, check_cancellation, check_changes, check_logs, check_methods, check_progress,
-    check_questions, check_resources_and_prompts, check_tools,
+    REVISIONS, check_batches, check_cancellation, check_changes, check_large, check_logs, check_methods,
+    check_progress, check_questions, check_resources_and_prompts, check_tools,
 };
 
 /// The revisions that have sessions.
-const WITH_SESSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+pub(crate) const WITH_SESSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
 /// Runs a check in every cell, before a server on streamable HTTP.
 fn over_http(check: impl Fn(&mut Peer) + Sync) {
@@ -36,6 +36,23 @@ fn over_stdio(servers: &[&'static str], check: impl Fn(&mut Peer) + Sync) {
 #[test]
 fn tools_over_http() {
     over_http(check_tools);
+}
+
+// Far more than is read at once anywhere on the way, between the oldest and the newest.
+#[test]
+fn large_answers_over_every_transport() {
+    const ENDS: [&str; 2] = ["2024-11-05", STATELESS];
+    cells::each(&pairs(&ENDS, &ENDS), |(server, client)| {
+        eprintln!("a client of {client}, a server of {server}");
+        let process = Server::of_revision("streamable-http", server);
+        let transparent = Proxied::transparent(Dialect::Streamable, &process, false);
+        for proxied in [transparent, Proxied::bridge_to(&["--revision", server])] {
+            check_large(&mut Peer::through(&proxied.address, client, server));
+            if *client != STATELESS {
+                check_large(&mut Peer::through_sse(&proxied.address, "/mcp", client, server));
+            }
+        }
+    });
 }
 
 #[test]
@@ -190,6 +207,19 @@ fn everything_else_over_sse_before_servers_on_streamable_http() {
         let process = Server::of_revision("streamable-http", server);
         let proxied = Proxied::transparent(Dialect::Streamable, &process, false);
         for check in OVER_SSE.into_iter().chain([check_questions as fn(&mut Peer), check_logs]) {
+            check(&mut Peer::through_sse(&proxied.address, "/sse", client, server));
+        }
+    });
+}
+
+// Both sides speak HTTP+SSE, and nothing but their revisions differs.
+#[test]
+fn everything_else_over_sse_before_servers_on_sse() {
+    cells::each(&pairs(&WITH_SESSIONS, &WITH_SESSIONS), |(server, client)| {
+        eprintln!("a client of {client}, a server of {server}, both on HTTP+SSE");
+        let process = Server::of_revision("sse", server);
+        let proxied = Proxied::transparent(Dialect::Sse, &process, false);
+        for check in OVER_SSE.into_iter().chain([check_questions as fn(&mut Peer), check_logs, check_cancellation]) {
             check(&mut Peer::through_sse(&proxied.address, "/sse", client, server));
         }
     });

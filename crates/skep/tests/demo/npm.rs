@@ -20,8 +20,11 @@ const SECOND: [&str; 5] = [
     "zod@4.6.7",
 ];
 
-/// A folder with the packages.
-pub(crate) struct Packages(PathBuf);
+/// A folder with the packages, and Node.
+pub(crate) struct Packages {
+    folder: PathBuf,
+    node: PathBuf,
+}
 
 impl Packages {
     /// The packages, or nothing when this machine cannot have them; then the test is recorded as skipped.
@@ -36,9 +39,16 @@ impl Packages {
         Self::installed(test, INSTALLED.get_or_init(|| install(&SECOND)))
     }
 
+    /// A version of the first SDK, for the same Node as the others.
+    pub(crate) fn version(test: &str, version: &str) -> Option<Self> {
+        let first = Self::get(test)?;
+        let other = Self::installed(test, &install(&[format!("@modelcontextprotocol/sdk@{version}").as_str()]))?;
+        Some(Self { node: first.node, ..other })
+    }
+
     fn installed(test: &str, installed: &Result<PathBuf, String>) -> Option<Self> {
         match installed {
-            Ok(folder) => Some(Self(folder.clone())),
+            Ok(folder) => Some(Self { folder: folder.clone(), node: folder.join("node_modules/.bin/node") }),
             Err(reason) => {
                 skip(test, reason);
                 None
@@ -48,14 +58,14 @@ impl Packages {
 
     /// Node, where it finds the packages.
     pub(crate) fn node(&self) -> Command {
-        let mut command = Command::new(self.0.join("node_modules/.bin/node"));
-        command.current_dir(&self.0);
+        let mut command = Command::new(&self.node);
+        command.current_dir(&self.folder);
         command
     }
 
     /// A file of a package.
     pub(crate) fn file(&self, path: &str) -> PathBuf {
-        self.0.join("node_modules").join(path)
+        self.folder.join("node_modules").join(path)
     }
 }
 

@@ -1,83 +1,104 @@
 //! Clients and servers that others wrote, old and new, before each era of the other side: they should not notice.
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
 use std::process::Command;
 
 use serde_json::json;
-use skep_conformance::skip::skip;
-use skep_proxy::stdio::ChildProcess;
 use skep_proxy::transparent::Dialect;
 
 use crate::cells::{self, pairs};
 use crate::foreign::{self, Has};
+use crate::matrix::WITH_SESSIONS;
 use crate::npm::Packages;
-use crate::once;
+use crate::others::{
+    FIRST_PYTHON, SECOND_PYTHON, first_client, first_server, process, python_client, python_sdk, python_server,
+    second_client, second_python_client, second_python_server, second_server,
+};
 use crate::peer::{Peer, STATELESS};
 use crate::process::Server;
 use crate::proxied::{Proxied, demo};
 use crate::revisions::REVISIONS;
-use crate::sdk_client::{client, expected_of, printed};
+use crate::rmcp;
+use crate::sdk_client::{expected_of, printed};
 
-/// A version of the Python SDK, or nothing when this machine cannot have it; then the test is recorded as skipped.
-fn python_sdk(test: &str, package: &str) -> Option<PathBuf> {
-    let installed = once::install("pypi", package, |folder| {
-        let mut pip = Command::new("python3");
-        pip.args(["-m", "pip", "install", "--quiet", "--retries=1", "--target"]).arg(folder).arg(package);
-        pip
-    });
-    installed.map_err(|reason| skip(test, &reason)).ok()
-}
+/// What a process that clients share has for none of them.
+const OF_ONE_CLIENT: [&str; 3] = ["sampling", "elicitation", "logged"];
 
-/// Runs a client before a server of each revision, and compares what it got with what it gets without a proxy. Then the
-/// same before processes on lines, of which each session has one; clients without sessions share one, which can neither ask
-/// nor log.
-fn before_all(has_sessions: bool, make: impl Fn(&str) -> Command + Sync) {
-    let got = |proxied: &Proxied, revision: &str| {
-        let mut client = make(&format!("http://{}/mcp", proxied.address));
-        client.env("OLDEST", revision);
-        printed(client)
-    };
-    cells::each(&REVISIONS, |revision| {
-        let server = Server::of_revision("streamable-http", revision);
-        let proxied = Proxied::transparent(Dialect::Streamable, &server, false);
-        assert_eq!(got(&proxied, revision), expected_of(revision), "a server of {revision}");
-        let proxied = Proxied::own(&demo(&["--revision", revision]));
-        let (mut got, mut expected) = (got(&proxied, revision), expected_of(revision));
-        if !has_sessions {
-            for of_one_client in ["sampling", "elicitation", "logged"] {
-                for told in [&mut got, &mut expected] {
-                    told.as_object_mut().unwrap().remove(of_one_client);
-                }
-            }
+/// Runs a client, and compares what it got with what it gets without a proxy.
+fn compare(mut command: Command, client: &str, server: &str, is_shared: bool) {
+    command.env("OLDEST", client.min(server));
+    if is_shared {
+        command.env("SHARED", "yes");
+    }
+    let (mut got, mut expected) = (printed(command), expected_of(client.min(server)));
+    if is_shared {
+        for told in [&mut got, &mut expected] {
+            told.as_object_mut().unwrap().retain(|name, _| !OF_ONE_CLIENT.contains(&name.as_str()));
         }
-        assert_eq!(got, expected, "a process of {revision}");
+    }
+    assert_eq!(got, expected, "a client of {client}, a server of {server}");
+}
+
+/// Runs a client of each of these revisions before servers of each revision, and before processes on lines: each session
+/// has one, and clients without sessions share one. `make` is given the address and the client's revision.
+pub(crate) fn before_all(clients: &[&str], make: impl Fn(&str, &str) -> Command + Sync) {
+    cells::each(&REVISIONS, |server| {
+        let process = Server::of_revision("streamable-http", server);
+        let transparent = Proxied::transparent(Dialect::Streamable, &process, false);
+        let bridge = Proxied::own(&demo(&["--revision", server]));
+        for client in clients {
+            let at = |proxied: &Proxied| make(&format!("http://{}/mcp", proxied.address), client);
+            compare(at(&transparent), client, server, false);
+            compare(at(&bridge), client, server, *client == STATELESS);
+        }
     });
 }
+
+/// The first TypeScript SDK at the time of each revision that has sessions. The oldest one has no other transport of the
+/// network than HTTP+SSE.
+const FIRST_SDK: [(&str, &str); 4] =
+    [("2024-11-05", "1.9.0"), ("2025-03-26", "1.12.3"), ("2025-06-18", "1.17.5"), ("2025-11-25", "1.32.2")];
 
 #[test]
-fn the_first_typescript_sdk_before_servers_of_all_revisions() {
-    let Some(packages) = Packages::get("the_first_typescript_sdk_before_servers_of_all_revisions") else { return };
-    before_all(true, |url| client(&packages, &[url]));
+fn the_first_typescript_sdk_of_each_revision_before_servers_of_all_revisions() {
+    let test = "the_first_typescript_sdk_of_each_revision_before_servers_of_all_revisions";
+    let versions = FIRST_SDK.map(|(revision, version)| Some((revision, Packages::version(test, version)?)));
+    let Some(versions) = versions.into_iter().collect::<Option<BTreeMap<_, _>>>() else { return };
+    before_all(&WITH_SESSIONS, |url, revision| first_client(&versions[revision], &[url]));
 }
 
 #[test]
 fn the_second_typescript_sdk_before_servers_of_all_revisions() {
     let Some(packages) = Packages::second("the_second_typescript_sdk_before_servers_of_all_revisions") else { return };
-    before_all(false, |url| second_client(&packages, url));
+    before_all(&[STATELESS], |url, _| second_client(&packages, url));
 }
 
 #[test]
 fn the_first_python_sdk_before_servers_of_all_revisions() {
-    let test = "the_first_python_sdk_before_servers_of_all_revisions";
-    let Some(folder) = python_sdk(test, "mcp==1.30.0") else { return };
-    before_all(true, |url| python(&folder, include_str!("python_client.py"), url));
+    let Some(folder) = python_sdk("the_first_python_sdk_before_servers_of_all_revisions", FIRST_PYTHON) else { return };
+    before_all(&["2025-11-25"], |url, _| python_client(&folder, url));
 }
 
 #[test]
 fn the_second_python_sdk_before_servers_of_all_revisions() {
     let test = "the_second_python_sdk_before_servers_of_all_revisions";
-    let Some(folder) = python_sdk(test, "mcp==2.3.0") else { return };
-    before_all(false, |url| python(&folder, include_str!("python2_client.py"), url));
+    let Some(folder) = python_sdk(test, SECOND_PYTHON) else { return };
+    before_all(&[STATELESS], |url, _| second_python_client(&folder, url));
+}
+
+#[test]
+fn clients_on_sse_before_servers_on_sse_of_all_revisions() {
+    let test = "clients_on_sse_before_servers_on_sse_of_all_revisions";
+    let (Some(oldest), Some(newest)) = (Packages::version(test, FIRST_SDK[0].1), Packages::get(test)) else { return };
+    let Some(folder) = python_sdk(test, FIRST_PYTHON) else { return };
+    cells::each(&WITH_SESSIONS, |server| {
+        let process = Server::of_revision("sse", server);
+        let proxied = Proxied::transparent(Dialect::Sse, &process, false);
+        let url = format!("http://{}/sse", proxied.address);
+        compare(first_client(&oldest, &[&url]), "2024-11-05", server, false);
+        compare(first_client(&newest, &[&url]), "2025-11-25", server, false);
+        compare(python_client(&folder, &url), "2025-11-25", server, false);
+    });
 }
 
 /// Uses a server with clients of all revisions. `revision` is the one that it speaks with a client.
@@ -89,21 +110,24 @@ pub(crate) fn try_server(command: Command, has: Has, revision: impl Fn(&'static 
     });
 }
 
+/// The same with a server on HTTP+SSE. Clients that have sessions come on that transport, too.
+fn try_sse_server(command: Command, has: Has) {
+    let server = Server::foreign(command);
+    let proxied = Proxied::transparent(Dialect::Sse, &server, false);
+    cells::each(&REVISIONS, |client| {
+        foreign::check_server(&mut Peer::through(&proxied.address, client, with_sessions(client)), has);
+        if *client != STATELESS {
+            foreign::check_server(&mut Peer::through_sse(&proxied.address, "/sse", client, client), has);
+        }
+    });
+}
+
 /// The same with a process on lines, of which each session has one. Clients without sessions share one.
 pub(crate) fn try_process(command: &Command, has: Has, revision: impl Fn(&'static str) -> &'static str + Sync) {
     let proxied = Proxied::own(&process(command));
     cells::each(&REVISIONS, |client| {
         foreign::check_process(&mut Peer::through(&proxied.address, client, revision(client)), has);
     });
-}
-
-/// A command as a process that a bridge starts.
-fn process(command: &Command) -> ChildProcess {
-    let folder = command.get_current_dir().unwrap_or(Path::new("/"));
-    let words = ["-C".as_ref(), folder.as_os_str(), command.get_program()].into_iter().chain(command.get_args());
-    let environment = command.get_envs().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())));
-    let arguments = words.map(ToOwned::to_owned).collect();
-    ChildProcess { program: "env".into(), arguments, environment: environment.collect() }
 }
 
 /// What a server that has sessions speaks with a client: at most the newest revision of them.
@@ -114,36 +138,46 @@ fn with_sessions(client: &'static str) -> &'static str {
 #[test]
 fn servers_of_the_first_typescript_sdk_before_all_clients() {
     let Some(packages) = Packages::get("servers_of_the_first_typescript_sdk_before_all_clients") else { return };
-    let server = || script(&packages, include_str!("sdk_server.mjs"));
-    try_server(server(), Has::CHANGES_WITHIN_SESSIONS, with_sessions);
-    try_process(server().arg("stdio"), Has::ALL, with_sessions);
+    let server = |transport| first_server(&packages, transport);
+    try_server(server("http"), Has::CHANGES_WITHIN_SESSIONS, with_sessions);
+    try_sse_server(server("sse"), Has::CHANGES_WITHIN_SESSIONS);
+    try_process(&server("stdio"), Has::ALL, with_sessions);
 }
 
 #[test]
 fn servers_of_the_second_typescript_sdk_before_all_clients() {
     let Some(packages) = Packages::second("servers_of_the_second_typescript_sdk_before_all_clients") else { return };
-    let server = || script(&packages, include_str!("sdk2_server.mjs"));
-    try_server(server(), Has::ALL, |_| STATELESS);
-    try_process(server().arg("stdio"), Has::ALL_BUT_CHANGES, |_| STATELESS);
+    let server = |transport| second_server(&packages, transport);
+    try_server(server("http"), Has::ALL, |_| STATELESS);
+    try_process(&server("stdio"), Has::ALL_BUT_CHANGES, |_| STATELESS);
 }
 
 #[test]
 fn servers_of_the_first_python_sdk_before_all_clients() {
-    let test = "servers_of_the_first_python_sdk_before_all_clients";
-    let Some(folder) = python_sdk(test, "mcp==1.30.0") else { return };
-    let server = |argument| python(&folder, include_str!("python_server.py"), argument);
-    try_server(server(""), Has::CHANGES_WITHIN_SESSIONS, with_sessions);
+    let Some(folder) = python_sdk("servers_of_the_first_python_sdk_before_all_clients", FIRST_PYTHON) else { return };
+    let server = |transport| python_server(&folder, transport);
+    try_server(server("http"), Has::CHANGES_WITHIN_SESSIONS, with_sessions);
+    try_sse_server(server("sse"), Has::CHANGES_WITHIN_SESSIONS);
     try_process(&server("stdio"), Has::CHANGES_WITHIN_SESSIONS, with_sessions);
 }
 
 #[test]
 fn servers_of_the_second_python_sdk_before_all_clients() {
-    let test = "servers_of_the_second_python_sdk_before_all_clients";
-    let Some(folder) = python_sdk(test, "mcp==2.3.0") else { return };
-    let server = |argument| python(&folder, include_str!("python2_server.py"), argument);
+    let Some(folder) = python_sdk("servers_of_the_second_python_sdk_before_all_clients", SECOND_PYTHON) else { return };
+    let server = |transport| second_python_server(&folder, transport);
     // It speaks all revisions, and with each client the client's.
-    try_server(server(""), Has::MORE_FOR_SESSIONS, |client| client);
+    try_server(server("http"), Has::MORE_FOR_SESSIONS, |client| client);
     try_process(&server("stdio"), Has::MORE_FOR_SESSIONS, |client| client);
+}
+
+/// A server on HTTP or on lines behind a proxy.
+fn behind_proxy(command: Command, transport: &str) -> (Option<Server>, Proxied) {
+    if transport == "stdio" {
+        return (None, Proxied::own(&process(&command)));
+    }
+    let server = Server::foreign(command);
+    let proxied = Proxied::transparent(Dialect::Streamable, &server, false);
+    (Some(server), proxied)
 }
 
 // Neither side is ours.
@@ -151,46 +185,31 @@ fn servers_of_the_second_python_sdk_before_all_clients() {
 fn clients_of_others_before_servers_of_others() {
     let test = "clients_of_others_before_servers_of_others";
     let (Some(first), Some(second)) = (Packages::get(test), Packages::second(test)) else { return };
-    let (Some(old), Some(new)) = (python_sdk(test, "mcp==1.30.0"), python_sdk(test, "mcp==2.3.0")) else { return };
-    let servers = [
-        script(&first, include_str!("sdk_server.mjs")),
-        script(&second, include_str!("sdk2_server.mjs")),
-        python(&old, include_str!("python_server.py"), ""),
-        python(&new, include_str!("python2_server.py"), ""),
+    let (Some(old), Some(new)) = (python_sdk(test, FIRST_PYTHON), python_sdk(test, SECOND_PYTHON)) else { return };
+    let Some(rust) = rmcp::peer(test) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let servers: [&(dyn Fn(&str) -> Command + Sync); 5] = [
+        &|transport| first_server(&first, transport),
+        &|transport| second_server(&second, transport),
+        &|transport| python_server(&old, transport),
+        &|transport| second_python_server(&new, transport),
+        &|transport| rmcp::server(&rust, transport),
     ];
-    let servers = servers.map(|command| {
-        let server = Server::foreign(command);
-        let proxied = Proxied::transparent(Dialect::Streamable, &server, false);
-        (server, proxied)
-    });
-    let clients: [&(dyn Fn(&str) -> Command + Sync); 4] = [
-        &|url| client(&first, &[url]),
+    let clients: [&(dyn Fn(&str) -> Command + Sync); 6] = [
+        &|url| first_client(&first, &[url]),
         &|url| second_client(&second, url),
-        &|url| python(&old, include_str!("python_client.py"), url),
-        &|url| python(&new, include_str!("python2_client.py"), url),
+        &|url| python_client(&old, url),
+        &|url| second_python_client(&new, url),
+        &|url| rmcp::client(&rust, url, "2025-11-25", folder.path()),
+        &|url| rmcp::client(&rust, url, STATELESS, folder.path()),
     ];
-    cells::each(&pairs(&[0, 1, 2, 3], &[0, 1, 2, 3]), |(server, client)| {
-        let mut command = clients[*client](&format!("http://{}/mcp", servers[*server].1.address));
-        command.env("FOREIGN", "yes");
-        let expected = json!({"tools": true, "echo": "hi", "resource": "Hello!", "prompt": "Greet Ada."});
-        assert_eq!(printed(command), expected, "client {client}, server {server}");
+    cells::each(&pairs(&[0, 1, 2, 3, 4], &["http", "stdio"]), |&(server, transport)| {
+        let (_server, proxied) = behind_proxy(servers[server](transport), transport);
+        for (number, client) in clients.iter().enumerate() {
+            let mut command = client(&format!("http://{}/mcp", proxied.address));
+            command.env("FOREIGN", "yes");
+            let expected = json!({"tools": true, "echo": "hi", "resource": "Hello!", "prompt": "Greet Ada."});
+            assert_eq!(printed(command), expected, "client {number}, server {server} on {transport}");
+        }
     });
-}
-
-fn second_client(packages: &Packages, url: &str) -> Command {
-    let mut node = script(packages, include_str!("sdk2_client.mjs"));
-    node.arg(url);
-    node
-}
-
-fn script(packages: &Packages, script: &str) -> Command {
-    let mut node = packages.node();
-    node.args(["--input-type=module", "--eval", script, "--"]);
-    node
-}
-
-fn python(packages: &Path, script: &str, url: &str) -> Command {
-    let mut python = Command::new("python3");
-    python.env("PYTHONPATH", packages).args(["-c", script, url]);
-    python
 }

@@ -1,25 +1,9 @@
-"""A server made with the first Python SDK: it has sessions. Given the argument `stdio`, it speaks on lines."""
+"""A server made with the first Python SDK, after python_tools.py: it has sessions."""
 
-import socket
-import sys
-
-import anyio
-import uvicorn
 from mcp.server.fastmcp import Context, FastMCP
 from mcp.types import Completion
-from pydantic import BaseModel
 
 server = FastMCP("sdk")
-
-
-class Form(BaseModel):
-    name: str
-
-
-@server.tool()
-def echo(message: str) -> str:
-    """Echoes."""
-    return message
 
 
 @server.tool()
@@ -29,67 +13,5 @@ async def greet(context: Context) -> str:
     return f"Hello, {answer.data.name}!"
 
 
-called_off = 0
-
-
-@server.tool()
-async def steps(context: Context) -> str:
-    """Tells how far it is."""
-    for step in [1, 2]:
-        await context.report_progress(step, 2)
-    return "done"
-
-
-@server.tool()
-async def log(context: Context) -> str:
-    """Logs."""
-    await context.error("loud")
-    return "done"
-
-
-@server.tool()
-async def change(context: Context) -> str:
-    """Says that there are other tools."""
-    await context.session.send_tool_list_changed()
-    return "done"
-
-
-@server.tool()
-async def wait(context: Context) -> str:
-    """Waits until it is called off."""
-    global called_off
-    try:
-        await context.report_progress(1)
-        await anyio.sleep_forever()
-    finally:
-        called_off += 1
-
-
-@server.tool(name="called-off")
-def count() -> str:
-    """Counts what was called off."""
-    return str(called_off)
-
-
-@server.resource("sdk://greeting")
-def greeting() -> str:
-    return "Hello!"
-
-
-@server.prompt()
-def hello(name: str) -> str:
-    return f"Greet {name}."
-
-
-@server.completion()
-async def complete(ref, argument, context):
-    return Completion(values=[name for name in ["Ada", "Alan", "Grace"] if name.startswith(argument.value)])
-
-
-if "stdio" in sys.argv:
-    server.run("stdio")
-    sys.exit()
-listener = socket.socket()
-listener.bind(("127.0.0.1", 0))
-print(listener.getsockname()[1], flush=True)
-uvicorn.Server(uvicorn.Config(server.streamable_http_app(), log_level="warning")).run(sockets=[listener])
+offer(server, Context, Completion, lambda context: context.session.send_tool_list_changed())
+serve(server)

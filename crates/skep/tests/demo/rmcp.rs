@@ -2,21 +2,16 @@
 //! every revision.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
 use skep_conformance::skip::skip;
-use skep_proxy::transparent::Dialect;
 
-use crate::cells;
 use crate::foreign::Has;
 use crate::once;
-use crate::peers::{try_process, try_server};
-use crate::process::Server;
-use crate::proxied::Proxied;
+use crate::peers::{before_all, try_process, try_server};
 use crate::revisions::REVISIONS;
-use crate::sdk_client::{expected_of, printed};
 
 /// All that the peer is made of. Another text is another peer.
 const SOURCE: [&str; 6] = [
@@ -29,7 +24,7 @@ const SOURCE: [&str; 6] = [
 ];
 
 /// The peer, or nothing when this machine cannot have it; then the test is recorded as skipped.
-fn peer(test: &str) -> Option<PathBuf> {
+pub(crate) fn peer(test: &str) -> Option<PathBuf> {
     static INSTALLED: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     match INSTALLED.get_or_init(install) {
         Ok(folder) => Some(folder.join("bin/rmcp-peer")),
@@ -54,30 +49,31 @@ fn install() -> Result<PathBuf, String> {
     })
 }
 
+/// The client of a revision.
+pub(crate) fn client(peer: &Path, url: &str, revision: &str, folder: &Path) -> Command {
+    let mut command = Command::new(peer);
+    command.args([url, revision]).arg(folder);
+    command
+}
+
+/// The server on a transport.
+pub(crate) fn server(peer: &Path, transport: &str) -> Command {
+    let mut command = Command::new(peer);
+    command.arg(transport);
+    command
+}
+
 #[test]
 fn rmcp_of_every_revision_before_servers_of_every_revision() {
     let Some(peer) = peer("rmcp_of_every_revision_before_servers_of_every_revision") else { return };
-    cells::each(&REVISIONS, |server| {
-        let process = Server::of_revision("streamable-http", server);
-        let proxied = Proxied::transparent(Dialect::Streamable, &process, false);
-        for client in REVISIONS {
-            let (oldest, folder) = (client.min(server), tempfile::tempdir().unwrap());
-            let mut command = Command::new(&peer);
-            command.args([&proxied.address, client, oldest]).arg(folder.path().join("socket"));
-            assert_eq!(printed(command), expected_of(oldest), "a client of {client}, a server of {server}");
-        }
-    });
+    let folder = tempfile::tempdir().unwrap();
+    before_all(&REVISIONS, |url, revision| client(&peer, url, revision, folder.path()));
 }
 
 #[test]
 fn servers_of_rmcp_before_all_clients() {
     let Some(peer) = peer("servers_of_rmcp_before_all_clients") else { return };
-    let server = |transport| {
-        let mut command = Command::new(&peer);
-        command.arg(transport);
-        command
-    };
     // It speaks all revisions, and with each client the client's.
-    try_server(server("http"), Has::NO_NOTIFICATIONS, |client| client);
-    try_process(&server("stdio"), Has::NO_NOTIFICATIONS, |client| client);
+    try_server(server(&peer, "http"), Has::NO_NOTIFICATIONS, |client| client);
+    try_process(&server(&peer, "stdio"), Has::NO_NOTIFICATIONS, |client| client);
 }

@@ -1,70 +1,32 @@
-// A client made with the TypeScript SDK: uses every feature once and prints what it got.
+// A client made with the first TypeScript SDK, whatever its version, after sdk_use.mjs.
 // Arguments: the URL of the server, or the command that is the server.
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
-import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import {
-  CreateMessageRequestSchema,
-  ElicitRequestSchema,
-  LoggingMessageNotificationSchema,
-  ResourceUpdatedNotificationSchema,
-} from "@modelcontextprotocol/sdk/types.js";
+import * as types from "@modelcontextprotocol/sdk/types.js";
 
+// The first versions have neither streamable HTTP nor questions to users.
+const { StreamableHTTPClientTransport } = await import("@modelcontextprotocol/sdk/client/streamableHttp.js").catch(() => ({}));
 const [first, ...rest] = process.argv.slice(1);
-// What is newer than the revision of the server is not tried.
-const has = (revision) => (process.env.OLDEST ?? revision) >= revision;
-const transport = first.endsWith("/sse")
-  ? new SSEClientTransport(new URL(first))
-  : first.startsWith("http")
-    ? new StreamableHTTPClientTransport(new URL(first))
-    : new StdioClientTransport({ command: first, args: rest });
+const isOnSse = first.endsWith("/sse") || !StreamableHTTPClientTransport;
+const transport = !first.startsWith("http")
+  ? new StdioClientTransport({ command: first, args: rest })
+  : new (isOnSse ? SSEClientTransport : StreamableHTTPClientTransport)(new URL(first));
 
-const client = new Client({ name: "sdk", version: "1" }, { capabilities: { sampling: {}, elicitation: {} } });
-client.setRequestHandler(CreateMessageRequestSchema, async () => ({
-  role: "assistant", content: { type: "text", text: "honey" }, model: "test",
-}));
-client.setRequestHandler(ElicitRequestSchema, async () => ({ action: "accept", content: { name: "Ada" } }));
-const logged = [];
-client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => { logged.push(params.data); });
-const updated = new Promise((resolve) => {
-  client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => resolve(params.uri));
-});
-
+const capabilities = types.ElicitRequestSchema ? { sampling: {}, elicitation: {} } : { sampling: {} };
+const client = new Client({ name: "sdk", version: "1" }, { capabilities });
+client.setRequestHandler(types.CreateMessageRequestSchema, asked.sampling);
+if (types.ElicitRequestSchema) client.setRequestHandler(types.ElicitRequestSchema, asked.elicitation);
+client.setNotificationHandler(types.LoggingMessageNotificationSchema, told.log);
+client.setNotificationHandler(types.ResourceUpdatedNotificationSchema, told.updated);
 await client.connect(transport);
-if (process.env.FOREIGN) {
-  // A server of somebody else has other tools.
-  const got = {
-    tools: (await client.listTools()).tools.some((tool) => tool.name === "echo"),
-    echo: (await client.callTool({ name: "echo", arguments: { message: "hi" } })).content[0].text,
-    resource: (await client.readResource({ uri: "sdk://greeting" })).contents[0].text,
-    prompt: (await client.getPrompt({ name: "hello", arguments: { name: "Ada" } })).messages[0].content.text,
-  };
-  await client.close();
-  console.log(JSON.stringify(got));
-  process.exit();
-}
-const text = async (name, args, options) =>
-  (await client.callTool({ name, arguments: args }, undefined, options)).content[0].text;
-const steps = [];
-const got = {
-  server: client.getServerVersion().name,
-  tools: (await client.listTools()).tools.some((tool) => tool.name === "echo"),
-  echo: await text("echo", { message: "hi" }),
-  sum: has("2025-06-18")
-    ? (await client.callTool({ name: "add", arguments: { a: 2, b: 3 } })).structuredContent
-    : undefined,
-  progress: await text("progress", { steps: 2, milliseconds: 500 }, { onprogress: ({ progress }) => steps.push(progress) }),
-  sampling: await text("sampling", { prompt: "?" }),
-  elicitation: has("2025-06-18") ? await text("elicitation", {}) : undefined,
-  resource: (await client.readResource({ uri: "demo://greeting/Ada" })).contents[0].text,
-  prompt: (await client.getPrompt({ name: "test_simple_prompt" })).messages.length,
-};
-await client.setLoggingLevel("info");
-await text("log", { level: "debug", message: "quiet" });
-await text("log", { level: "error", message: "loud" });
-await client.subscribeResource({ uri: "demo://counter" });
-await text("touch", {});
-got.updated = await updated;
+const got = await use(client, {
+  call: (name, args, options) => client.callTool({ name, arguments: args }, undefined, options),
+  level: (level) => client.setLoggingLevel(level),
+  subscribe: async (uri) => {
+    await client.subscribeResource({ uri });
+    return () => {};
+  },
+});
 await client.close();
-console.log(JSON.stringify({ ...got, steps, logged }));
+console.log(JSON.stringify(got));

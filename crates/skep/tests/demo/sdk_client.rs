@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use snapbox::cmd::cargo_bin;
 
 use crate::npm::Packages;
+use crate::others::first_client;
 use crate::process::Server;
 
 /// What the client prints, whatever the transport.
@@ -36,14 +37,7 @@ pub(crate) fn expected_of(revision: &str) -> Value {
 }
 
 pub(crate) fn run(packages: &Packages, arguments: &[&str]) -> Value {
-    printed(client(packages, arguments))
-}
-
-/// The client.
-pub(crate) fn client(packages: &Packages, arguments: &[&str]) -> Command {
-    let mut node = packages.node();
-    node.args(["--input-type=module", "--eval", include_str!("sdk_client.mjs"), "--"]).args(arguments);
-    node
+    printed(first_client(packages, arguments))
 }
 
 /// What a client printed.

@@ -1,5 +1,5 @@
-//! rmcp, the Rust SDK: `rmcp-peer ADDRESS REVISION OLDEST SOCKET` is a client that uses every feature once and prints what
-//! it got; `rmcp-peer http` is a server that prints its port; `rmcp-peer stdio` is one on lines.
+//! rmcp, the Rust SDK: `rmcp-peer URL REVISION FOLDER` is a client that uses every feature once and prints what it got;
+//! `rmcp-peer http` is a server that prints its port; `rmcp-peer stdio` is one on lines.
 
 #![expect(deprecated, reason = "what the newest revision no longer has is what older ones are tried for")]
 
@@ -13,9 +13,7 @@ async fn main() {
     match &words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["stdio"] => server::on_lines().await,
         ["http"] => server::on_http().await,
-        [address, revision, oldest, socket] => {
-            println!("{}", client::use_all(address, revision, oldest, socket).await);
-        }
-        _ => panic!("stdio, http, or four words are needed: {words:?}"),
+        [url, revision, folder] => println!("{}", client::use_all(url, revision, folder).await),
+        _ => panic!("stdio, http, or three words are needed: {words:?}"),
     }
 }
