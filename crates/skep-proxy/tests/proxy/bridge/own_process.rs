@@ -146,7 +146,7 @@ async fn a_session_in_which_nothing_was_asked_makes_room_and_one_that_is_used_do
     assert_eq!(stream.message().await.unwrap()["result"], json!({}));
     let address = setup.address.clone();
     let (response, ()) = tokio::join!(Request::post(&offer()).send(&address), async {
-        assert_eq!(unused.next().await, None);
+        assert_eq!(tokio::time::timeout(PATIENCE, unused.next()).await.unwrap(), None);
         setup.server().await.agree().await;
     });
     assert_eq!(response.status, 200, "it did not have to wait longer than it may");
