@@ -7,9 +7,8 @@ use skep_mcp::Revision;
 use skep_mcp::sse::Event;
 use tokio_util::sync::CancellationToken;
 
-use super::asked::Answers;
+use super::addresses::Opened;
 use super::endpoint::Rewrite;
-use super::talks::{Talk, Talks};
 use crate::body::{Body, BodyError};
 use crate::open_ended::OpenEnded;
 use crate::passing::{self, Change};
@@ -31,10 +30,10 @@ pub(super) struct Announced {
     pub(super) rewrite: Option<Rewrite>,
     /// Whether the session of the stream is known.
     pub(super) is_known: bool,
-    pub(super) answers: Answers,
-    pub(super) talks: Arc<Talks>,
-    /// The talk that takes place on the stream, once its address is known.
-    pub(super) talk: Option<Talk>,
+    /// Where those find it who send messages.
+    pub(super) opened: Opened,
+    /// Whether an event passes in parts.
+    pub(super) is_within: bool,
     /// What is held of an event that may have to be changed.
     pub(super) largest: usize,
 }
@@ -46,7 +45,7 @@ impl Announced {
 
     /// What the stream is, as far as its end is concerned.
     pub(super) fn open_ended(&self) -> OpenEnded {
-        self.answers.open_ended()
+        self.opened.stream.open_ended()
     }
 
     async fn learn(&mut self, data: &[u8]) {
@@ -63,31 +62,31 @@ impl Announced {
 impl Change for Announced {
     async fn event(&mut self, event: Bytes) -> Bytes {
         let read = Event::read(&event);
-        self.answers.see(&read);
+        self.is_within = false;
+        self.opened.stream.unanswered.see(&read);
         let data = read.data.as_deref().unwrap_or_default();
         if !self.is_known {
             self.learn(data).await;
         }
         if read.name == Some(b"endpoint") {
-            self.talk = std::str::from_utf8(data).ok().and_then(|address| self.talks.open(address));
+            self.opened.announce(data);
             return match &self.rewrite {
                 Some(rewrite) => rewrite.announced(event),
                 None => event,
             };
         }
-        match &self.talk {
-            Some(talk) => talk.event(event),
-            None => event,
-        }
+        self.opened.stream.talk.event(event)
     }
 
     fn part(&mut self, part: Bytes) -> Result<Bytes, BodyError> {
-        self.answers.see_part();
+        if !std::mem::replace(&mut self.is_within, true) {
+            self.opened.stream.unanswered.see_large();
+        }
         Ok(part)
     }
 
     fn largest(&self) -> Option<usize> {
-        self.talk.as_ref()?.holds_events().then_some(self.largest)
+        self.opened.stream.talk.holds_events().then_some(self.largest)
     }
 }
 

@@ -115,7 +115,9 @@ impl Transparent {
         }
         known.between = match known.bound() {
             Some(session) => Between::of(session),
-            None if self.target.dialect == Dialect::Sse => self.talks.send(&parts.uri, known.payload.as_ref()),
+            None if self.target.dialect == Dialect::Sse => {
+                self.addresses.find(&parts.uri).and_then(|stream| stream.talk.send(known.payload.as_ref()))
+            }
             None if known.era == Some(Era::Legacy) && known.handshake.is_none() => {
                 self.told.between(intake::revision(&parts.headers))
             }

@@ -3,6 +3,7 @@
 //! What the proxy adds: it refuses what is no message, knows the sessions, makes the handshake again when the server was
 //! replaced, and names addresses as clients can reach them.
 
+mod addresses;
 mod announced;
 mod asked;
 mod batches;
@@ -22,7 +23,7 @@ mod pass;
 mod recovery;
 mod same_era;
 mod small;
-mod talks;
+mod talk;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -34,13 +35,12 @@ use std::time::Duration;
 use http::{HeaderMap, Method, Request};
 use tokio_util::sync::CancellationToken;
 
-use self::asked::Asked;
+use self::addresses::Addresses;
 use self::between::Told;
 use self::bridged::Bridging;
 pub(crate) use self::headers::strip as strip_headers;
 pub use self::monitor::Probing;
 use self::recovery::Turns;
-use self::talks::Talks;
 pub use self::target::{Dialect, Target, TargetError};
 use self::upstream::Upstream;
 use crate::answer::{self, Answer};
@@ -69,8 +69,6 @@ pub struct Transparent {
     target: Target,
     upstream: Upstream,
     sessions: Arc<Sessions>,
-    /// What clients of HTTP+SSE wait for.
-    asked: Arc<Asked>,
     turns: Turns,
     forwarded: Forwarded,
     /// Whether the server has no sessions, so that there is nothing but POST.
@@ -86,7 +84,7 @@ pub struct Transparent {
     bridging: Bridging,
     told: Told,
     /// The streams of clients of HTTP+SSE before a server of it.
-    talks: Arc<Talks>,
+    addresses: Arc<Addresses>,
     /// The sessions of clients of another transport than the server's.
     dialled: Arc<Dialled>,
 }
@@ -101,7 +99,6 @@ impl Transparent {
             dialled: Dialled::new(&upstream, &limits),
             upstream,
             sessions: Arc::new(Sessions::new(SessionStore::Memory, &limits)),
-            asked: Arc::default(),
             turns: Turns::default(),
             forwarded,
             is_stateless: false,
@@ -114,7 +111,7 @@ impl Transparent {
             target,
             limits,
             told: Told::default(),
-            talks: Arc::default(),
+            addresses: Arc::default(),
         })
     }
 

@@ -47,7 +47,8 @@ impl Transparent {
         let asked = (known.handshake.is_some() || known.alone.is_some()).then(|| parts.clone());
         let opening = self.opens_older(&parts).then(|| parts.clone());
         let announced = self.announced(&parts, &known);
-        let noted = announced.as_ref().and_then(|_| self.asked.note(&parts.uri, known.payload.as_ref()));
+        let stream = announced.as_ref().and_then(|_| self.addresses.find(&parts.uri));
+        let noted = stream.and_then(|stream| stream.note(known.payload.as_ref()));
         let mut outgoing = self.outgoing(peer, parts, &known)?;
         if let Some(between) = known.between {
             between.ask(&mut outgoing, known.payload.as_ref());
@@ -77,7 +78,9 @@ impl Transparent {
         self.keep_session(&head, &outgoing, &known).await?;
         body = small::in_one_piece(&head, body).await?;
         if let Some(between) = known.between {
-            body = between.answer(&mut head, body, known.request(), self.limits.line_bytes).await;
+            // On the other transport answers come on the stream of the session.
+            let request = known.request().filter(|_| self.target.dialect == Dialect::Streamable);
+            body = between.answer(&mut head, body, request, self.limits.line_bytes).await;
         }
         // The stream of a session goes on until somebody ends it.
         let open_ended = announced.as_ref().map(Announced::open_ended).unwrap_or_default();
@@ -102,9 +105,8 @@ impl Transparent {
             served: self.served.clone(),
             rewrite: Rewrite::new(self.forwarded.reached(headers, "http", None), is_scheme_told),
             is_known: false,
-            answers: self.asked.answers(self.target.at(parts.uri.path_and_query()?.clone())?),
-            talks: Arc::clone(&self.talks),
-            talk: None,
+            opened: self.addresses.open(self.target.at(parts.uri.path_and_query()?.clone())?),
+            is_within: false,
             largest: self.limits.line_bytes,
         })
     }

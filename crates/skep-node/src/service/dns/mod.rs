@@ -52,9 +52,9 @@ impl NameServer {
         directory: watch::Receiver<Directory>,
         forward: Option<SocketAddr>,
     ) -> io::Result<Self> {
-        let udp = Arc::new(UdpSocket::bind(address).await?);
-        // Port 0 is for tests: both sockets have the same one.
-        let tcp = TcpListener::bind(udp.local_addr()?).await?;
+        // Port 0 is for tests: both sockets have the same one, which is rarely taken by packets.
+        let tcp = TcpListener::bind(address).await?;
+        let udp = Arc::new(UdpSocket::bind(tcp.local_addr()?).await?);
         Ok(Self { udp, tcp, known: Arc::new(Known { directory, forward }) })
     }
 

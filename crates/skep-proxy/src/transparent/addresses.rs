@@ -1,0 +1,95 @@
+//! Streams of servers that speak HTTP+SSE, by the addresses that they announce: a message goes to an address, and its answer
+//! comes on the stream that announced it. What the one learns is here for the other.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use http::Uri;
+use parking_lot::Mutex;
+
+use super::asked::Unanswered;
+use super::talk::Talk;
+use super::upstream::resolve;
+
+/// The streams that are open, by the path and query of what each of them announced.
+#[derive(Debug, Default)]
+pub(super) struct Addresses(Mutex<HashMap<Box<str>, Arc<Stream>>>);
+
+/// A stream, as far as those are concerned who send messages.
+#[derive(Debug, Default)]
+pub(super) struct Stream {
+    pub(super) unanswered: Unanswered,
+    pub(super) talk: Talk,
+}
+
+impl Addresses {
+    /// The stream that announced this address.
+    pub(super) fn find(&self, address: &Uri) -> Option<Arc<Stream>> {
+        self.0.lock().get(address.path_and_query()?.as_str()).cloned()
+    }
+
+    /// A stream that was opened at this place, and has announced nothing yet.
+    pub(super) fn open(self: &Arc<Self>, place: Uri) -> Opened {
+        Opened { all: Arc::clone(self), place, address: None, stream: Arc::default() }
+    }
+}
+
+/// A stream, for as long as it is open.
+#[derive(Debug)]
+pub(super) struct Opened {
+    all: Arc<Addresses>,
+    place: Uri,
+    /// What it has announced.
+    address: Option<Box<str>>,
+    pub(super) stream: Arc<Stream>,
+}
+
+impl Opened {
+    /// The server says where messages go. What it says first counts.
+    pub(super) fn announce(&mut self, address: &[u8]) {
+        let Ok(address) = std::str::from_utf8(address) else { return };
+        // Whichever host it names, clients reach it through us.
+        let place = if address.contains("://") { address.parse().ok() } else { resolve(&self.place, address) };
+        let place = place.as_ref().and_then(Uri::path_and_query).map(|place| Box::<str>::from(place.as_str()));
+        if let Some(place) = place.filter(|_| self.address.is_none()) {
+            self.all.0.lock().insert(place.clone(), Arc::clone(&self.stream));
+            self.address = Some(place);
+        }
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        let Some(address) = &self.address else { return };
+        let mut all = self.all.0.lock();
+        // Somebody may have announced the same address since.
+        if all.get(address).is_some_and(|stream| Arc::ptr_eq(stream, &self.stream)) {
+            all.remove(address);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_is_found_by_what_it_announced_until_it_ends() {
+        let all: Arc<Addresses> = Arc::default();
+        for announced in ["messages?s=1", "/hive/messages?s=1", "http://inside:8080/hive/messages?s=1"] {
+            let address = Uri::from_static("/hive/messages?s=1");
+            let mut opened = all.open(Uri::from_static("http://a/hive/sse"));
+            assert!(all.find(&address).is_none());
+            opened.announce(announced.as_bytes());
+            opened.announce(b"/elsewhere");
+            assert!(Arc::ptr_eq(&all.find(&address).unwrap(), &opened.stream), "{announced}");
+            assert!(all.find(&Uri::from_static("/elsewhere")).is_none());
+            let mut other = all.open(Uri::from_static("http://a/hive/sse"));
+            other.announce(announced.as_bytes());
+            drop(opened);
+            assert!(Arc::ptr_eq(&all.find(&address).unwrap(), &other.stream));
+            drop(other);
+            assert!(all.0.lock().is_empty());
+        }
+    }
+}
