@@ -1,6 +1,8 @@
 //! What people do to their objects.
 
 use k8s_openapi::jiff::Timestamp;
+use kube::ResourceExt as _;
+use kube::api::DynamicObject;
 use serde_json::json;
 use skep_api::kinds::{
     MCPAuthzConfig, MCPExternalAuthConfig, MCPOIDCConfig, MCPRemoteProxy, MCPServer, MCPTelemetryConfig, MCPToolConfig,
@@ -49,8 +51,10 @@ pub(super) async fn change_something(place: &Place, random: &mut Random, secrets
 async fn start_some_backend(place: &Place, random: &mut Random) -> kube::Result<()> {
     let name = random.pick(&SERVERS);
     let server = place.all::<MCPServer>().get_opt(name).await?;
-    // The proxy of one that is on its way out makes nothing.
-    if server.is_some_and(|server| server.metadata.deletion_timestamp.is_none()) {
+    // There is no proxy yet of one that no operator has seen, and that of one that is on its way out makes nothing.
+    let is_run =
+        |server: DynamicObject| !server.finalizers().is_empty() && server.metadata.deletion_timestamp.is_none();
+    if server.is_some_and(is_run) {
         surroundings::run_backend(place, name).await?;
     }
     Ok(())
