@@ -52,23 +52,26 @@ pub(crate) struct Failed {
     pub(crate) is_unreached: bool,
 }
 
-impl From<Error> for Failed {
-    fn from(error: Error) -> Self {
-        if let Some(closed) = Closed::within(&error) {
+impl Failed {
+    /// Says in the log why.
+    fn because(error: &(dyn std::error::Error + 'static), is_unreached: bool) -> Self {
+        if let Some(closed) = Closed::within(error) {
             return closed.into();
         }
-        tracing::warn!(error = fetch::cause(&error), "the MCP server cannot be reached");
-        Self { is_unreached: error.is_connect() }
+        tracing::warn!(error = fetch::cause(error), "the MCP server cannot be reached");
+        Self { is_unreached }
+    }
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        Self::because(&error, error.is_connect())
     }
 }
 
 impl From<LineError> for Failed {
     fn from(error: LineError) -> Self {
-        if let Some(closed) = Closed::within(&error) {
-            return closed.into();
-        }
-        tracing::warn!(error = fetch::cause(&error), "the MCP server cannot be reached");
-        Self { is_unreached: matches!(error, LineError::Unreached(_)) }
+        Self::because(&error, matches!(error, LineError::Unreached(_)))
     }
 }
 
