@@ -18,13 +18,12 @@ use crate::health::{self, Health};
 use crate::limits::Limits;
 use crate::listener::{self, Peer, Service};
 use crate::middleware::layer::Destination;
-use crate::middleware::{Middleware, telemetry};
+use crate::middleware::{Exchange, Middleware, telemetry};
 use crate::open_ended::OpenEnded;
 use crate::readiness::Readiness;
 use crate::stdio::{Bridge, Paths, Sse, Streamable};
 use crate::tls::TlsIdentity;
 use crate::transparent::Transparent;
-use crate::upload::Upload;
 
 /// How clients reach the server.
 #[derive(Debug)]
@@ -173,7 +172,8 @@ impl Service for Surface {
     async fn answer(&self, peer: Peer, request: Request<Incoming>) -> Answer {
         let path = request.uri().path();
         if path == "/health" {
-            return health::answer(request.method(), &self.proxy.health().await);
+            // In a box, because no other request needs room for it.
+            return health::answer(request.method(), &Box::pin(self.proxy.health()).await);
         }
         if path == telemetry::PATH {
             let told = self.proxy.middleware.chain().metrics(&request);
@@ -213,15 +213,18 @@ impl Surface {
 }
 
 impl Destination for Transport {
-    fn answer(&self, peer: Peer, request: Request<Upload>) -> BoxFuture<'_, Answer> {
+    fn answer<'a>(&'a self, exchange: Box<Exchange<'a>>) -> BoxFuture<'a, Answer> {
+        if let Self::Transparent(transparent) = self {
+            return transparent.serve(exchange);
+        }
+        let (scheme, request) = (exchange.peer.scheme, exchange.into_request());
         match (self, request.uri().path()) {
             (Self::Streamable { older, .. }, "/mcp") if older.is_meant(&request) => {
-                older.serve(peer.scheme, request).boxed()
+                older.serve(scheme, request).boxed()
             }
             (Self::Streamable { streamable, .. }, "/mcp") => streamable.serve(request).boxed(),
-            (Self::Sse(sse), path) if path == sse.paths.stream => sse.open(peer.scheme, request).boxed(),
+            (Self::Sse(sse), path) if path == sse.paths.stream => sse.open(scheme, request).boxed(),
             (Self::Sse(sse), path) if path == sse.paths.messages => sse.post(request).boxed(),
-            (Self::Transparent(transparent), _) => transparent.serve(peer, request).boxed(),
             _ => std::future::ready(answer::text(StatusCode::NOT_FOUND, "404 page not found")).boxed(),
         }
     }

@@ -19,7 +19,8 @@ use crate::limits::Limits;
 use crate::listener::Peer;
 use crate::upload::{Sent, Upload};
 
-/// A request, with a body that is read at most once and looked into at most once for each change.
+/// A request, with a body that is read at most once and looked into at most once for each change. It goes from layer to layer
+/// in a box, so that none of them has to move it.
 #[derive(Debug)]
 pub(crate) struct Exchange<'a> {
     pub(crate) peer: Peer,
@@ -80,9 +81,9 @@ impl Notes {
 }
 
 impl<'a> Exchange<'a> {
-    pub(crate) fn new(peer: Peer, request: Request<Upload>, limits: &'a Limits) -> Self {
+    pub(crate) fn new(peer: Peer, request: Request<Upload>, limits: &'a Limits) -> Box<Self> {
         let (parts, upload) = request.into_parts();
-        Self { peer, parts, upload, limits, notes: Arc::default(), is_clear: false }
+        Box::new(Self { peer, parts, upload, limits, notes: Arc::default(), is_clear: false })
     }
 
     /// What is known about it. Whoever keeps it sees what those behind find out.
@@ -151,8 +152,9 @@ impl<'a> Exchange<'a> {
 
     /// The body, whatever it is.
     async fn read(&mut self) -> Result<&mut Sent, Answer> {
-        let upload = std::mem::replace(&mut self.upload, Upload::Read(Sent::default()));
-        self.upload = Upload::Read(upload.read(self.limits).await?);
+        if let Upload::Coming(_) = self.upload {
+            self.upload = Upload::Read(self.take_upload().read(self.limits).await?);
+        }
         match &mut self.upload {
             Upload::Read(sent) => Ok(sent),
             // It was put there a line above.
@@ -173,12 +175,21 @@ impl<'a> Exchange<'a> {
         Ok(())
     }
 
-    /// The request as a transport takes it. Whoever called it is known there, too.
-    pub(super) fn into_request(mut self) -> (Peer, Request<Upload>) {
+    /// Says with the request who calls, for those behind the chain.
+    pub(super) fn introduce(&mut self) {
         if let Some(identity) = self.notes.identity() {
             self.parts.extensions.insert(Arc::clone(identity));
         }
-        (self.peer, Request::from_parts(self.parts, self.upload))
+    }
+
+    /// The body. There is none afterwards.
+    pub(crate) fn take_upload(&mut self) -> Upload {
+        std::mem::replace(&mut self.upload, Upload::Read(Sent::default()))
+    }
+
+    /// The request as it goes on.
+    pub(crate) fn into_request(self) -> Request<Upload> {
+        Request::from_parts(self.parts, self.upload)
     }
 }
 

@@ -79,7 +79,7 @@ impl ForwardHeaders {
 }
 
 impl Layer for ForwardHeaders {
-    fn pass<'a>(&'a self, mut exchange: Exchange<'a>, next: Next<'a>) -> BoxFuture<'a, Answer> {
+    fn pass<'a>(&'a self, mut exchange: Box<Exchange<'a>>, next: Next<'a>) -> BoxFuture<'a, Answer> {
         let headers = &mut exchange.parts.headers;
         // A client could call one of these a matter between neighbours, and have it removed later on.
         strip_headers(headers);

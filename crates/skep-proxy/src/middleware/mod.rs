@@ -39,6 +39,8 @@ mod webhook;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use http::Request;
 use hyper::body::Incoming;
 
@@ -174,18 +176,18 @@ impl Chain {
     }
 
     /// Answers a request, as a rule with what is behind the chain.
-    pub(crate) async fn answer(
-        &self,
+    pub(crate) fn answer<'a>(
+        &'a self,
         peer: Peer,
         request: Request<Incoming>,
-        limits: &Limits,
-        destination: &dyn Destination,
-    ) -> Answer {
+        limits: &'a Limits,
+        destination: &'a dyn Destination,
+    ) -> BoxFuture<'a, Answer> {
         let request = request.map(Upload::Coming);
         if request.body().least_bytes() > limits.body_bytes {
-            return Refusal::TooLarge.answer(None);
+            return std::future::ready(Refusal::TooLarge.answer(None)).boxed();
         }
-        Next::new(&self.layers, destination).pass(Exchange::new(peer, request, limits)).await
+        Next::new(&self.layers, destination).pass(Exchange::new(peer, request, limits))
     }
 }
 

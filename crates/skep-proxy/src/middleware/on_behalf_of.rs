@@ -106,7 +106,7 @@ async fn actor_token(endpoint: &TokenEndpoint, kept: &Kept<String>) -> Result<St
 }
 
 impl Layer for OnBehalfOf {
-    fn pass<'a>(&'a self, mut exchange: Exchange<'a>, next: Next<'a>) -> BoxFuture<'a, Answer> {
+    fn pass<'a>(&'a self, mut exchange: Box<Exchange<'a>>, next: Next<'a>) -> BoxFuture<'a, Answer> {
         async move {
             let Some(identity) = exchange.notes().identity() else {
                 return Refusal::Unauthenticated.answer(None);

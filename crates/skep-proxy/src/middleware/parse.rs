@@ -11,7 +11,7 @@ use crate::answer::Answer;
 pub(super) struct Parse;
 
 impl Layer for Parse {
-    fn pass<'a>(&'a self, mut exchange: Exchange<'a>, next: Next<'a>) -> BoxFuture<'a, Answer> {
+    fn pass<'a>(&'a self, mut exchange: Box<Exchange<'a>>, next: Next<'a>) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
             match exchange.payload().await {
                 Ok(_) => next.pass(exchange).await,

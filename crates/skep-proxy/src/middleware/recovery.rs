@@ -15,7 +15,7 @@ use crate::answer::Answer;
 pub(super) struct Recovery;
 
 impl Layer for Recovery {
-    fn pass<'a>(&'a self, exchange: Exchange<'a>, next: Next<'a>) -> BoxFuture<'a, Answer> {
+    fn pass<'a>(&'a self, exchange: Box<Exchange<'a>>, next: Next<'a>) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
             // Nothing of the request is used after it.
             AssertUnwindSafe(next.pass(exchange)).catch_unwind().await.unwrap_or_else(|_| {
@@ -45,14 +45,13 @@ mod tests {
     use crate::listener::{self, Peer, Service};
     use crate::middleware::layer::Destination;
     use crate::middleware::{Audit, AuditSettings, Chain, Step};
-    use crate::upload::Upload;
 
     /// A layer with a defect.
     #[derive(Debug)]
     struct Defective;
 
     impl Layer for Defective {
-        fn pass<'a>(&'a self, exchange: Exchange<'a>, next: Next<'a>) -> BoxFuture<'a, Answer> {
+        fn pass<'a>(&'a self, exchange: Box<Exchange<'a>>, next: Next<'a>) -> BoxFuture<'a, Answer> {
             assert_ne!(exchange.parts.uri.path(), "/at-once", "a defect");
             Box::pin(async move {
                 assert_ne!(exchange.parts.uri.path(), "/later", "a defect");
@@ -65,7 +64,7 @@ mod tests {
     struct Well;
 
     impl Destination for Well {
-        fn answer(&self, _peer: Peer, _request: Request<Upload>) -> BoxFuture<'_, Answer> {
+        fn answer<'a>(&'a self, _exchange: Box<Exchange<'a>>) -> BoxFuture<'a, Answer> {
             Box::pin(async { answer::empty(StatusCode::NO_CONTENT) })
         }
     }

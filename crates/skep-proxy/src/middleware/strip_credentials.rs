@@ -12,7 +12,7 @@ use crate::answer::Answer;
 pub(super) struct StripCredentials;
 
 impl Layer for StripCredentials {
-    fn pass<'a>(&'a self, mut exchange: Exchange<'a>, next: Next<'a>) -> BoxFuture<'a, Answer> {
+    fn pass<'a>(&'a self, mut exchange: Box<Exchange<'a>>, next: Next<'a>) -> BoxFuture<'a, Answer> {
         for name in [AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION] {
             exchange.parts.headers.remove(name);
         }

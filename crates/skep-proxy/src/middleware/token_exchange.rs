@@ -107,7 +107,7 @@ impl TokenExchange {
 }
 
 impl Layer for TokenExchange {
-    fn pass<'a>(&'a self, mut exchange: Exchange<'a>, next: Next<'a>) -> BoxFuture<'a, Answer> {
+    fn pass<'a>(&'a self, mut exchange: Box<Exchange<'a>>, next: Next<'a>) -> BoxFuture<'a, Answer> {
         async move {
             let asked = match (exchange.notes().identity(), bearer(&exchange.parts.headers)) {
                 (Some(identity), Some(token)) => self.exchanged(identity, token).await,

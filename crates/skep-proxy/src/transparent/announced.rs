@@ -39,8 +39,8 @@ pub(super) struct Announced {
 }
 
 impl Announced {
-    pub(super) fn stream(self, body: Body) -> Body {
-        passing::changed(body, LARGEST, self)
+    pub(super) fn stream(self: Box<Self>, body: Body) -> Body {
+        passing::changed(body, LARGEST, *self)
     }
 
     /// What the stream is, as far as its end is concerned.

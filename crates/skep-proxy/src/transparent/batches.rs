@@ -31,7 +31,7 @@ impl Transparent {
         let line = self.line(peer, parts)?;
         let line = match known.between {
             Some(between) => {
-                let aimed = self.outgoing(peer, parts.clone(), known)?;
+                let aimed = self.outgoing(peer, &mut parts.clone(), known)?;
                 let session = aimed.headers.get(header::SESSION_ID).cloned();
                 line.towards(aimed.uri).within(session, between.server)
             }

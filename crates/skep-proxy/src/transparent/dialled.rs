@@ -13,7 +13,7 @@ use crate::answer::{self, Answer};
 use crate::eras::dialled::{Credentials, Dial};
 use crate::intake::{self, Accepts};
 use crate::listener::Peer;
-use crate::middleware::identity;
+use crate::middleware::{Exchange, identity};
 use crate::stdio::Streamable;
 use crate::upload::{Sent, Upload};
 
@@ -24,11 +24,11 @@ const STREAM: PathAndQuery = PathAndQuery::from_static("/sse");
 impl Transparent {
     /// Whether a request is one of streamable HTTP, before a server that does not speak that. Its clients take events as
     /// answers, and name their sessions in a header and not in the address.
-    pub(super) fn is_streamable<B>(&self, request: &Request<B>) -> bool {
-        let headers = request.headers();
+    pub(super) fn is_streamable(&self, parts: &Parts) -> bool {
+        let headers = &parts.headers;
         let is_post = || {
-            *request.method() == Method::POST
-                && request.uri().query().is_none()
+            parts.method == Method::POST
+                && parts.uri.query().is_none()
                 && !intake::is_modern(headers)
                 && Accepts::read(headers).is_ok_and(|accepts| accepts.events)
         };
@@ -37,12 +37,13 @@ impl Transparent {
     }
 
     /// Answers such a request.
-    pub(super) async fn serve_streamable(&self, peer: Peer, request: Request<Upload>) -> Result<Answer, Answer> {
+    pub(super) async fn serve_streamable(&self, exchange: Box<Exchange<'_>>) -> Result<Answer, Answer> {
         let dialled = &self.dialled;
         if let Some(reason) = self.readiness.reason() {
             return Err(answer::not_ready(&reason));
         }
-        let (parts, body) = request.into_parts();
+        let peer = exchange.peer;
+        let (parts, body) = exchange.into_request().into_parts();
         let caller = identity::proven(&parts.extensions);
         let named = intake::session(&parts.headers)?;
         if let Some(id) = named

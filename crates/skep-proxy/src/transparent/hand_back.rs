@@ -17,7 +17,7 @@ pub(super) fn hand_back(
     mut parts: http::response::Parts,
     body: Body,
     known: &Known,
-    announced: Option<Announced>,
+    announced: Option<Box<Announced>>,
 ) -> Answer {
     headers::strip(&mut parts.headers);
     parts.extensions.clear();

@@ -32,7 +32,9 @@ pub(crate) mod upstream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{HeaderMap, Method, Request};
+use futures::future::BoxFuture;
+use futures::{FutureExt as _, TryFutureExt as _};
+use http::{HeaderMap, Method};
 use tokio_util::sync::CancellationToken;
 
 use self::addresses::Addresses;
@@ -48,12 +50,10 @@ use crate::eras::dialled::Dialled;
 use crate::forwarded::Forwarded;
 use crate::intake;
 use crate::limits::Limits;
-use crate::listener::Peer;
-use crate::middleware::identity;
+use crate::middleware::{Exchange, identity};
 use crate::readiness::{Readiness, State};
 use crate::sessions::{SessionStore, Sessions};
 use crate::tls::TlsError;
-use crate::upload::Upload;
 
 /// How long to wait between two attempts to reach a server that starts.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
@@ -214,19 +214,18 @@ impl Transparent {
     }
 
     /// Answers a request.
-    pub(crate) async fn serve(&self, peer: Peer, request: Request<Upload>) -> Answer {
-        let (mut parts, body) = request.into_parts();
+    pub(crate) fn serve<'a>(&'a self, mut exchange: Box<Exchange<'a>>) -> BoxFuture<'a, Answer> {
+        let parts = &mut exchange.parts;
         if self.target.is_remote {
-            identity::withhold(&mut parts);
+            identity::withhold(parts);
         }
-        let request = Request::from_parts(parts, body);
-        if self.is_streamable(&request) {
-            return Box::pin(self.serve_streamable(peer, request)).await.unwrap_or_else(|refusal| refusal);
+        let itself = |refusal| refusal;
+        if self.is_streamable(parts) {
+            return self.serve_streamable(exchange).unwrap_or_else(itself).boxed();
         }
-        if let Some(session) = self.older_session(&request) {
-            return Box::pin(self.serve_older(peer, &session, request)).await.unwrap_or_else(|refusal| refusal);
+        if let Some(session) = self.older_session(parts) {
+            return self.serve_older(session, exchange).unwrap_or_else(itself).boxed();
         }
-        let (parts, body) = request.into_parts();
-        self.pass(peer, parts, body).await.unwrap_or_else(|refusal| refusal)
+        self.pass(exchange).unwrap_or_else(itself).boxed()
     }
 }

@@ -4,16 +4,15 @@ use std::sync::Arc;
 
 use http::request::Parts;
 use http::uri::PathAndQuery;
-use http::{Method, Request, StatusCode};
+use http::{Method, StatusCode};
 
 use super::Transparent;
 use super::target::{Dialect, join};
 use crate::answer::Answer;
 use crate::eras::dialled::Credentials;
 use crate::listener::Peer;
-use crate::middleware::identity;
+use crate::middleware::{Exchange, identity};
 use crate::stdio::{Paths, Sse};
-use crate::upload::Upload;
 
 /// Where HTTP+SSE is, where nobody says otherwise, and where streamable HTTP is.
 const STREAM: &str = "/sse";
@@ -59,24 +58,19 @@ impl Transparent {
     }
 
     /// The session of ours that a message names in its address.
-    pub(super) fn older_session<B>(&self, request: &Request<B>) -> Option<Arc<str>> {
-        let id = Paths::SHARED.session(request.uri())?;
-        let is_ours = *request.method() == Method::POST && self.dialled.bridge.holds(id);
+    pub(super) fn older_session(&self, parts: &Parts) -> Option<Arc<str>> {
+        let id = Paths::SHARED.session(&parts.uri)?;
+        let is_ours = parts.method == Method::POST && self.dialled.bridge.holds(id);
         is_ours.then(|| id.into())
     }
 
     /// Takes a message of such a session.
-    pub(super) async fn serve_older(
-        &self,
-        peer: Peer,
-        session: &str,
-        request: Request<Upload>,
-    ) -> Result<Answer, Answer> {
-        let (parts, body) = request.into_parts();
-        if self.dialled.bridge.has_session(session, identity::proven(&parts.extensions)).await? {
-            let headers = self.line(peer, &parts)?.headers().clone();
-            self.dialled.renew(session, headers, parts.extensions.get().cloned());
+    pub(super) async fn serve_older(&self, session: Arc<str>, exchange: Box<Exchange<'_>>) -> Result<Answer, Answer> {
+        let parts = &exchange.parts;
+        if self.dialled.bridge.has_session(&session, identity::proven(&parts.extensions)).await? {
+            let headers = self.line(exchange.peer, parts)?.headers().clone();
+            self.dialled.renew(&session, headers, parts.extensions.get().cloned());
         }
-        Ok(self.older().post(Request::from_parts(parts, body)).await)
+        Ok(self.older().post(exchange.into_request()).await)
     }
 }

@@ -20,36 +20,37 @@ use crate::answer::{self, Answer};
 use crate::body::Body;
 use crate::eras::listeners::Place;
 use crate::listener::Peer;
-use crate::upload::Upload;
+use crate::middleware::Exchange;
 
 impl Transparent {
     /// Passes a request on, and its answer back.
-    pub(super) async fn pass(&self, peer: Peer, parts: Parts, body: Upload) -> Result<Answer, Answer> {
+    pub(super) async fn pass(&self, mut exchange: Box<Exchange<'_>>) -> Result<Answer, Answer> {
         if let Some(reason) = self.readiness.reason() {
             return Err(answer::not_ready(&reason));
         }
-        let sent = body.read(&self.limits).await?;
-        let known = self.look(&parts, sent).await?;
+        let sent = exchange.take_upload().read(&self.limits).await?;
+        let mut known = self.look(&exchange.parts, sent).await?;
         let alone = known.request().filter(|_| known.era == Some(Era::Modern));
-        let place = alone.map(|request| self.bridging.listeners.admit(&parts, request)).transpose()?.flatten();
-        let answer = self.answer(peer, parts, known).await.unwrap_or_else(|refusal| refusal);
+        let place = alone.map(|request| self.bridging.listeners.admit(&exchange.parts, request)).transpose()?.flatten();
+        let answer =
+            self.answer(exchange.peer, &mut exchange.parts, &mut known).await.unwrap_or_else(|refusal| refusal);
         Ok(Place::give(place, answer))
     }
 
     /// The answer to a request, whoever of us gives it.
-    async fn answer(&self, peer: Peer, parts: Parts, mut known: Known) -> Result<Answer, Answer> {
-        if let Some(answer) = self.bridge(peer, &parts, &mut known).await? {
+    async fn answer(&self, peer: Peer, parts: &mut Parts, known: &mut Known) -> Result<Answer, Answer> {
+        if let Some(answer) = self.bridge(peer, parts, known).await? {
             return Ok(answer);
         }
-        if let Some(answer) = self.unbatch(peer, &parts, &mut known).await? {
+        if let Some(answer) = self.unbatch(peer, parts, known).await? {
             return Ok(answer);
         }
-        let asked = (known.handshake.is_some() || known.alone.is_some()).then(|| parts.clone());
-        let opening = self.opens_older(&parts).then(|| parts.clone());
-        let announced = self.announced(&parts, &known);
+        let asked = (known.handshake.is_some() || known.alone.is_some()).then(|| Box::new(parts.clone()));
+        let opening = self.opens_older(parts).then(|| Box::new(parts.clone()));
+        let announced = self.announced(parts, known);
         let stream = announced.as_ref().and_then(|_| self.addresses.find(&parts.uri));
         let noted = stream.and_then(|stream| stream.note(known.payload.as_ref()));
-        let mut outgoing = self.outgoing(peer, parts, &known)?;
+        let mut outgoing = self.outgoing(peer, parts, known)?;
         if let Some(between) = known.between {
             between.ask(&mut outgoing, known.payload.as_ref());
         }
@@ -57,7 +58,7 @@ impl Transparent {
             // What is to be changed has to be readable.
             outgoing.headers.remove(ACCEPT_ENCODING);
         }
-        let response = self.exchange(&outgoing, &known).await?;
+        let response = self.exchange(&outgoing, known).await?;
         if response.status().is_success() {
             noted.into_iter().for_each(Noted::keep);
         }
@@ -66,7 +67,7 @@ impl Transparent {
         }
         let response = match (&asked, &known.alone) {
             (Some(parts), Some(alone)) => Box::pin(self.doubt(peer, parts, &alone.request, response)).await?,
-            (Some(parts), None) => Box::pin(self.settle(peer, parts, &mut known, response)).await?,
+            (Some(parts), None) => Box::pin(self.settle(peer, parts, known, response)).await?,
             (None, _) => response.map(Body::FromServer),
         };
         let (mut head, mut body) = response.into_parts();
@@ -75,7 +76,7 @@ impl Transparent {
         if head.status == StatusCode::OK && begins {
             self.served.cancel();
         }
-        self.keep_session(&head, &outgoing, &known).await?;
+        self.keep_session(&head, &outgoing, known).await?;
         body = small::in_one_piece(&head, body).await?;
         if let Some(between) = known.between {
             // On the other transport answers come on the stream of the session.
@@ -83,9 +84,9 @@ impl Transparent {
             body = between.answer(&mut head, body, request, self.limits.line_bytes).await;
         }
         // The stream of a session goes on until somebody ends it.
-        let open_ended = announced.as_ref().map(Announced::open_ended).unwrap_or_default();
-        let answer = hand_back(head, body, &known, announced);
-        match known.alone {
+        let open_ended = announced.as_deref().map(Announced::open_ended).unwrap_or_default();
+        let answer = hand_back(head, body, known, announced);
+        match known.alone.take() {
             Some(alone) => Box::pin(same_era::adapted(alone, answer, self.limits.line_bytes)).await,
             None if outgoing.method == Method::GET => Ok(open_ended.mark(answer)),
             None => Ok(answer),
@@ -93,13 +94,13 @@ impl Transparent {
     }
 
     /// What is done with the stream of a client that says this about itself.
-    fn announced(&self, parts: &Parts, known: &Known) -> Option<Announced> {
+    fn announced(&self, parts: &Parts, known: &Known) -> Option<Box<Announced>> {
         if self.target.dialect != Dialect::Sse {
             return None;
         }
         let headers = &parts.headers;
         let is_scheme_told = self.forwarded.is_trusted && headers.contains_key("x-forwarded-proto");
-        Some(Announced {
+        Some(Box::new(Announced {
             sessions: Arc::clone(&self.sessions),
             caller: known.caller.clone(),
             served: self.served.clone(),
@@ -108,13 +109,15 @@ impl Transparent {
             opened: self.addresses.open(self.target.at(parts.uri.path_and_query()?.clone())?),
             is_within: false,
             largest: self.limits.line_bytes,
-        })
+        }))
     }
 
-    pub(super) fn outgoing(&self, peer: Peer, parts: Parts, known: &Known) -> Result<Outgoing, Answer> {
+    /// The request as the server gets it. Its headers are not in `parts` any more.
+    pub(super) fn outgoing(&self, peer: Peer, parts: &mut Parts, known: &Known) -> Result<Outgoing, Answer> {
         let bad = || answer::text(StatusCode::BAD_REQUEST, "the address cannot be passed on");
         let path = self.target.path_and_query(&parts.method, &parts.uri).ok_or_else(bad)?;
-        let mut headers = headers::outgoing(parts.headers, &parts.uri, &self.target, peer, known.era);
+        let headers = std::mem::take(&mut parts.headers);
+        let mut headers = headers::outgoing(headers, &parts.uri, &self.target, peer, known.era);
         if known.payload.is_some() {
             headers::as_read(&mut headers);
         }
@@ -125,7 +128,7 @@ impl Transparent {
             headers.insert(header::NAME, subject.clone());
         }
         let mut outgoing = Outgoing {
-            method: parts.method,
+            method: parts.method.clone(),
             uri: self.target.at(path).ok_or_else(bad)?,
             headers,
             body: known.body.clone(),

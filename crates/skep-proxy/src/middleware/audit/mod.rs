@@ -49,7 +49,7 @@ impl Audit {
 }
 
 impl Layer for Audit {
-    fn pass<'a>(&'a self, exchange: Exchange<'a>, next: Next<'a>) -> BoxFuture<'a, Answer> {
+    fn pass<'a>(&'a self, exchange: Box<Exchange<'a>>, next: Next<'a>) -> BoxFuture<'a, Answer> {
         async move {
             let opens_stream = exchange.parts.method == Method::GET && takes_events(&exchange.parts.headers);
             let pending = Pending::new(Arc::clone(&self.0), &exchange, opens_stream, Instant::now());

@@ -87,7 +87,7 @@ impl Unproven {
 }
 
 impl Layer for Unproven {
-    fn pass<'a>(&'a self, exchange: Exchange<'a>, next: Next<'a>) -> BoxFuture<'a, Answer> {
+    fn pass<'a>(&'a self, exchange: Box<Exchange<'a>>, next: Next<'a>) -> BoxFuture<'a, Answer> {
         let now = time::OffsetDateTime::now_utc().unix_timestamp();
         exchange.notes().identify(self.identity(now));
         next.pass(exchange)

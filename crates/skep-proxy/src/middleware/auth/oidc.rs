@@ -203,7 +203,7 @@ pub(super) fn bearer(headers: &HeaderMap) -> Result<&str, Unproven> {
 }
 
 impl Layer for Oidc {
-    fn pass<'a>(&'a self, exchange: Exchange<'a>, next: Next<'a>) -> BoxFuture<'a, Answer> {
+    fn pass<'a>(&'a self, exchange: Box<Exchange<'a>>, next: Next<'a>) -> BoxFuture<'a, Answer> {
         async move {
             let identified = match bearer(&exchange.parts.headers) {
                 Ok(token) => self.identify(token).await,

@@ -137,7 +137,7 @@ impl Inner {
 }
 
 impl Layer for Authorizer {
-    fn pass<'a>(&'a self, mut exchange: Exchange<'a>, next: Next<'a>) -> BoxFuture<'a, Answer> {
+    fn pass<'a>(&'a self, mut exchange: Box<Exchange<'a>>, next: Next<'a>) -> BoxFuture<'a, Answer> {
         async move {
             if let Err(refusal) = self.0.check(&mut exchange).await {
                 return refusal;

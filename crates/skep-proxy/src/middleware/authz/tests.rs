@@ -36,7 +36,7 @@ impl Form {
 struct Server(String, Form);
 
 impl Destination for Server {
-    fn answer(&self, _peer: Peer, _request: Request<Upload>) -> BoxFuture<'_, Answer> {
+    fn answer<'a>(&'a self, _exchange: Box<Exchange<'a>>) -> BoxFuture<'a, Answer> {
         let text = self.1.written(&format!(r#"{{"jsonrpc":"2.0","id":1,"result":{}}}"#, self.0));
         let (kind, text) = if self.1.is_stream {
             ("text/event-stream", format!("event: message\ndata: {text}\n\n"))

@@ -146,7 +146,7 @@ impl AwsSts {
 }
 
 impl Layer for AwsSts {
-    fn pass<'a>(&'a self, mut exchange: Exchange<'a>, next: Next<'a>) -> BoxFuture<'a, Answer> {
+    fn pass<'a>(&'a self, mut exchange: Box<Exchange<'a>>, next: Next<'a>) -> BoxFuture<'a, Answer> {
         async move {
             let (key, credentials) = match self.credentials(&exchange).await {
                 Ok(given) => given,

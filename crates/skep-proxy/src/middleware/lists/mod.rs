@@ -42,7 +42,7 @@ pub(crate) trait Editor: Send + Sync + 'static {
 pub(crate) struct Unreadable;
 
 /// Hands a request on, and edits the lists in its answer.
-pub(crate) async fn edited(mut exchange: Exchange<'_>, next: Next<'_>, editor: Arc<dyn Editor>) -> Answer {
+pub(crate) async fn edited(mut exchange: Box<Exchange<'_>>, next: Next<'_>, editor: Arc<dyn Editor>) -> Answer {
     if let Err(refusal) = exchange.judged().await {
         return refusal;
     }

@@ -197,7 +197,7 @@ fn together<'a>(concerned: impl IntoIterator<Item = &'a Concerned>) -> Vec<Conce
 }
 
 impl Layer for RateLimit {
-    fn pass<'a>(&'a self, mut exchange: Exchange<'a>, next: Next<'a>) -> BoxFuture<'a, Answer> {
+    fn pass<'a>(&'a self, mut exchange: Box<Exchange<'a>>, next: Next<'a>) -> BoxFuture<'a, Answer> {
         async move {
             match self.check(&mut exchange).await {
                 Ok(()) => next.pass(exchange).await,

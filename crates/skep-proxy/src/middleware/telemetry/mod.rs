@@ -109,7 +109,7 @@ impl Telemetry {
 }
 
 impl Layer for Telemetry {
-    fn pass<'a>(&'a self, mut exchange: Exchange<'a>, next: Next<'a>) -> BoxFuture<'a, Answer> {
+    fn pass<'a>(&'a self, mut exchange: Box<Exchange<'a>>, next: Next<'a>) -> BoxFuture<'a, Answer> {
         async move {
             let opens_stream = exchange.parts.method == Method::GET && exchange.parts.uri.path().ends_with("/sse");
             let span = match self.0.trace(&mut exchange) {
@@ -161,7 +161,7 @@ impl Inner {
     }
 
     /// A stream of HTTP+SSE may last for hours, so that its beginning is what is told.
-    async fn stream(&self, exchange: Exchange<'_>, next: Next<'_>, span: Option<Span>) -> Answer {
+    async fn stream(&self, exchange: Box<Exchange<'_>>, next: Next<'_>, span: Option<Span>) -> Answer {
         self.meters.stream_opened(exchange.parts.method.as_str());
         if let Some(mut span) = span {
             span.rename("sse.connection_established");

@@ -28,7 +28,7 @@ impl ToolCalls {
 }
 
 impl Layer for ToolCalls {
-    fn pass<'a>(&'a self, mut exchange: Exchange<'a>, next: Next<'a>) -> BoxFuture<'a, Answer> {
+    fn pass<'a>(&'a self, mut exchange: Box<Exchange<'a>>, next: Next<'a>) -> BoxFuture<'a, Answer> {
         async move {
             match self.check(&mut exchange).await {
                 Ok(()) => next.pass(exchange).await,

@@ -25,7 +25,7 @@ impl ToolLists {
 }
 
 impl Layer for ToolLists {
-    fn pass<'a>(&'a self, exchange: Exchange<'a>, next: Next<'a>) -> BoxFuture<'a, Answer> {
+    fn pass<'a>(&'a self, exchange: Box<Exchange<'a>>, next: Next<'a>) -> BoxFuture<'a, Answer> {
         let editor: Arc<dyn Editor> = Arc::<ToolRules>::clone(&self.0);
         edited(exchange, next, editor).boxed()
     }

@@ -194,7 +194,7 @@ impl Webhooks {
 }
 
 impl Layer for Webhooks {
-    fn pass<'a>(&'a self, mut exchange: Exchange<'a>, next: Next<'a>) -> BoxFuture<'a, Answer> {
+    fn pass<'a>(&'a self, mut exchange: Box<Exchange<'a>>, next: Next<'a>) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
             match self.review(&mut exchange).await {
                 Ok(()) => next.pass(exchange).await,

@@ -13,7 +13,7 @@ use hyper_util::client::legacy::{Client, Error};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 pub(crate) use self::lines::FromServer;
-use self::lines::{LineError, Lines};
+use self::lines::{Leaving, LineError, Lines};
 use super::target::Target;
 use crate::fetch;
 use crate::fetch::resolve::{Closed, Resolver};
@@ -43,6 +43,20 @@ pub(crate) struct Outgoing {
     pub(crate) body: Bytes,
     /// Whoever signs it, each time that it is sent.
     pub(crate) signer: Option<Signer>,
+}
+
+impl Outgoing {
+    /// The request as it is sent this time.
+    fn request(&self) -> Request<Full<Bytes>> {
+        let mut request = Request::new(Full::new(self.body.clone()));
+        *request.method_mut() = self.method.clone();
+        *request.uri_mut() = self.uri.clone();
+        *request.headers_mut() = self.headers.clone();
+        if let Some(signer) = &self.signer {
+            signer.sign(&self.method, &self.uri, request.headers_mut(), &self.body);
+        }
+        request
+    }
 }
 
 /// Why a request got no answer.
@@ -129,17 +143,11 @@ impl Upstream {
     /// Sends a request.
     pub(crate) async fn send_once(&self, outgoing: &Outgoing) -> Result<Response<FromServer>, Failed> {
         self.resolver.check(outgoing.uri.host().unwrap_or_default()).map_err(|closed| Failed::from(&closed))?;
-        let mut request = Request::new(Full::new(outgoing.body.clone()));
-        *request.method_mut() = outgoing.method.clone();
-        *request.uri_mut() = outgoing.uri.clone();
-        *request.headers_mut() = outgoing.headers.clone();
-        if let Some(signer) = &outgoing.signer {
-            signer.sign(&outgoing.method, &outgoing.uri, request.headers_mut(), &outgoing.body);
-        }
         if outgoing.uri.scheme() == Some(&Scheme::HTTP) {
-            return Ok(self.lines.send(request).await?);
+            let mut leaving = Leaving::new(outgoing.request())?;
+            return Ok(self.lines.send(&mut leaving).await?);
         }
-        Ok(self.client.request(request).await?.map(FromServer::from))
+        Ok(self.client.request(outgoing.request()).await?.map(FromServer::from))
     }
 
     /// Closes connections that nobody has used for long.

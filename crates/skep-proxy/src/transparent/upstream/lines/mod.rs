@@ -74,27 +74,18 @@ impl Lines {
         Self { connector, idle: Arc::new(Idle { patience, lines: Mutex::default() }) }
     }
 
-    /// Sends a request to the server that it names.
-    pub(super) async fn send(&self, mut request: Request<Full<Bytes>>) -> Result<Response<FromServer>, LineError> {
-        let Some(to) = request.uri().authority().cloned() else { return Err(LineError::Ended) };
-        if !request.headers().contains_key(HOST)
-            && let Ok(host) = HeaderValue::from_str(to.as_str())
-        {
-            request.headers_mut().insert(HOST, host);
-        }
-        let path = request.uri().path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
-        let whole = std::mem::replace(request.uri_mut(), path.into());
+    /// Sends a request.
+    pub(super) async fn send(&self, leaving: &mut Leaving) -> Result<Response<FromServer>, LineError> {
         loop {
-            let (line, is_new) = match self.idle.take(&to) {
+            let (line, is_new) = match self.idle.take(&leaving.to) {
                 Some(line) => (line, false),
                 // In a box, because most requests need no room for it.
-                None => (Box::pin(self.connect(whole.clone(), to.clone())).await?, true),
+                None => (Box::pin(self.connect(leaving.whole.clone(), leaving.to.clone())).await?, true),
             };
-            match line.send(request).await {
-                Ok(answer) => return Ok(answer),
+            match line.send(&mut leaving.request).await {
                 // It was closed at this very moment, before anything of the request was sent.
-                Err(Unanswered { unsent: Some(same), .. }) if !is_new => request = same,
-                Err(Unanswered { error, .. }) => return Err(error),
+                Err(_) if leaving.request.is_some() && !is_new => {}
+                answer => return answer,
             }
         }
     }
@@ -149,11 +140,28 @@ impl Idle {
     }
 }
 
-/// A request without an answer.
-struct Unanswered {
-    error: LineError,
-    /// The request, if the server has seen nothing of it.
-    unsent: Option<Request<Full<Bytes>>>,
+/// A request that is about to be sent. Whoever sends it takes it from here, so that it is nowhere else meanwhile.
+#[derive(Debug)]
+pub(super) struct Leaving {
+    /// Here as long as the server has seen nothing of it.
+    request: Option<Request<Full<Bytes>>>,
+    to: Authority,
+    whole: Uri,
+}
+
+impl Leaving {
+    /// A request to the server that it names.
+    pub(super) fn new(mut request: Request<Full<Bytes>>) -> Result<Self, LineError> {
+        let Some(to) = request.uri().authority().cloned() else { return Err(LineError::Ended) };
+        if !request.headers().contains_key(HOST)
+            && let Ok(host) = HeaderValue::from_str(to.as_str())
+        {
+            request.headers_mut().insert(HOST, host);
+        }
+        let path = request.uri().path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
+        let whole = std::mem::replace(request.uri_mut(), path.into());
+        Ok(Self { request: Some(request), to, whole })
+    }
 }
 
 impl Line {
@@ -173,17 +181,22 @@ impl Line {
         }
     }
 
-    async fn send(mut self: Box<Self>, request: Request<Full<Bytes>>) -> Result<Response<FromServer>, Unanswered> {
-        let mut answer = pin!(self.sender.try_send_request(request));
+    /// Sends a request, and gives it back if nothing of it was sent.
+    async fn send(
+        mut self: Box<Self>,
+        request: &mut Option<Request<Full<Bytes>>>,
+    ) -> Result<Response<FromServer>, LineError> {
+        let Some(leaving) = request.take() else { return Err(LineError::Ended) };
+        let mut answer = pin!(self.sender.try_send_request(leaving));
         let answer = std::future::poll_fn(|context| {
             self.drive(context);
             // Nothing happens to it but by the line above, so that nobody has to be woken.
             match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
                 Poll::Pending if self.connection.is_some() => Poll::Pending,
-                Poll::Pending => Poll::Ready(Err(Unanswered { error: LineError::Ended, unsent: None })),
+                Poll::Pending => Poll::Ready(Err(LineError::Ended)),
                 Poll::Ready(answer) => Poll::Ready(answer.map_err(|mut error| {
-                    let unsent = error.take_message();
-                    Unanswered { error: error.into_error().into(), unsent }
+                    *request = error.take_message();
+                    error.into_error().into()
                 })),
             }
         });

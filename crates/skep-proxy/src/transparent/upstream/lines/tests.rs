@@ -48,7 +48,7 @@ fn lines(patience: Duration) -> Lines {
 
 async fn ask(lines: &Lines, uri: &Uri) -> Response<FromServer> {
     let request = Request::post(uri.clone()).body(Full::new(Bytes::from_static(b"{}"))).unwrap();
-    lines.send(request).await.unwrap()
+    lines.send(&mut Leaving::new(request).unwrap()).await.unwrap()
 }
 
 async fn text(answer: Response<FromServer>) -> Bytes {
