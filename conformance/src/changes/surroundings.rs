@@ -1,8 +1,8 @@
-//! What configs and workloads name and the operator does not make: Secrets, ConfigMaps, groups, and the backends that
-//! proxies start.
+//! What configs and workloads name and the operator does not make: Secrets, ConfigMaps, groups, an account, and the
+//! backends that proxies start.
 
 use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret, ServiceAccount};
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 use skep_api::kinds::MCPGroup;
@@ -18,9 +18,13 @@ pub(super) const POLICIES: (&str, &str) = ("policies", "authz.json");
 /// The ConfigMap with certificates, and its key.
 const CERTIFICATES: (&str, &str) = ("ca", "ca.crt");
 pub(super) const GROUPS: [&str; 2] = ["g", "h"];
+/// The account that workloads name. Without it there are no new pods, and old ones stay: how it goes on with those depends on
+/// what was before.
+pub(super) const ACCOUNT: &str = "theirs";
 
-/// Creates what configs name.
+/// Creates what configs and workloads name.
 pub async fn prepare(place: &Place) -> kube::Result<()> {
+    place.create::<ServiceAccount>(ACCOUNT, json!({})).await?;
     for name in SECRETS {
         place.create::<Secret>(name, secret("dg==")).await?;
     }
@@ -99,6 +103,7 @@ pub(super) async fn heal(place: &Place) -> kube::Result<()> {
 
 /// Makes another place have what this one has, and nothing else.
 pub(super) async fn copy(from: &Place, to: &Place) -> kube::Result<()> {
+    to.create::<ServiceAccount>(ACCOUNT, json!({})).await?;
     for name in SECRETS {
         if let Some(found) = from.all::<Secret>().get_opt(name).await? {
             to.create::<Secret>(name, json!({"data": found.data["data"]})).await?;

@@ -8,7 +8,7 @@ use skep_api::kinds::{
 use super::examples::Example;
 use super::people::CONFIGS;
 use super::random::Random;
-use super::surroundings::{GROUPS, POLICIES};
+use super::surroundings::{ACCOUNT, GROUPS, POLICIES};
 
 /// A member that names something, and what it can say.
 type Reference = (&'static str, fn(&str) -> Value);
@@ -67,7 +67,7 @@ fn workload(random: &mut Random) -> Value {
     let mut spec = policies(random);
     spec[GROUP] = group(random);
     for (member, value) in
-        [("resourceOverrides", overrides), ("serviceAccount", json!("theirs")), ("replicas", json!(2))]
+        [("resourceOverrides", overrides), ("serviceAccount", json!(ACCOUNT)), ("replicas", json!(2))]
     {
         spec[member] = if random.once_in(3) { value } else { Value::Null };
     }
