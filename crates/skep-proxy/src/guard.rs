@@ -14,8 +14,9 @@ use crate::answer::{self, Answer};
 pub struct Guard {
     /// The origins of web pages that may come; any when there are none.
     origins: Vec<String>,
-    /// Whether `Host` has to name this machine.
+    /// Whether `Host` has to name this machine, or whatever else leads here by the names of those origins.
     is_local: bool,
+    hosts: Vec<String>,
 }
 
 impl Guard {
@@ -24,11 +25,12 @@ impl Guard {
     pub fn new(origins: &[String], scheme: &str, address: std::net::SocketAddr) -> Self {
         let is_local = address.ip().is_loopback();
         let own = ["localhost", "127.0.0.1", "[::1]"].map(|host| format!("{scheme}://{host}:{}", address.port()));
-        let origins = match origins {
+        let origins: Vec<String> = match origins {
             [] if is_local => own.to_vec(),
             origins => origins.iter().map(|origin| normal(origin).unwrap_or_else(|| origin.clone())).collect(),
         };
-        Self { origins, is_local }
+        let hosts = origins.iter().filter_map(|origin| Some(origin.parse::<Uri>().ok()?.host()?.to_owned())).collect();
+        Self { origins, is_local, hosts }
     }
 
     /// Refuses a request that comes from elsewhere.
@@ -36,10 +38,22 @@ impl Guard {
         if !self.is_origin_allowed(headers) {
             return Err(forbidden("Origin not allowed"));
         }
-        if self.is_local && !is_host_local(headers, uri) {
-            return Err(forbidden("Host not allowed"));
+        if self.is_local && !self.is_host_known(headers, uri) {
+            return Err(forbidden(
+                "Host not allowed: a proxy on 127.0.0.1 is localhost, or what its allowed origins are called",
+            ));
         }
         Ok(())
+    }
+
+    /// HTTP/2 says the host in the address.
+    fn is_host_known(&self, headers: &HeaderMap, uri: &Uri) -> bool {
+        let mut hosts = headers.get_all(HOST).iter().map(|host| host.to_str().ok()?.parse::<Authority>().ok());
+        // A number cannot be made to point elsewhere.
+        let is_number = |host: &str| host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
+        let is_named = |host: &str| self.hosts.iter().any(|known| known.eq_ignore_ascii_case(host));
+        let is_known = |host: &str| host.eq_ignore_ascii_case("localhost") || is_number(host) || is_named(host);
+        hosts.all(|host| host.is_some_and(|host| is_known(host.host()))) && uri.host().is_none_or(is_known)
     }
 
     /// Whether web pages may come from anywhere.
@@ -70,15 +84,6 @@ fn normal(origin: &str) -> Option<String> {
     let (scheme, authority) = (uri.scheme_str()?, uri.authority()?.as_str());
     let is_bare = matches!(uri.path(), "" | "/") && uri.query().is_none() && !authority.contains('@');
     is_bare.then(|| format!("{scheme}://{authority}").to_ascii_lowercase())
-}
-
-/// HTTP/2 says the host in the address.
-fn is_host_local(headers: &HeaderMap, uri: &Uri) -> bool {
-    let mut hosts = headers.get_all(HOST).iter().map(|host| host.to_str().ok()?.parse::<Authority>().ok());
-    // A number cannot be made to point elsewhere.
-    let is_number = |host: &str| host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
-    let is_local = |host: &str| host.eq_ignore_ascii_case("localhost") || is_number(host);
-    hosts.all(|host| host.is_some_and(|host| is_local(host.host()))) && uri.host().is_none_or(is_local)
 }
 
 #[cfg(test)]
@@ -118,6 +123,17 @@ mod tests {
         }
         let own = "http://localhost:8080";
         assert!(!is_allowed(&guard, &[(ORIGIN, own), (ORIGIN, own)]));
+    }
+
+    #[test]
+    fn a_local_listener_behind_another_proxy_is_called_what_its_origins_are_called() {
+        let guard = Guard::new(&["https://Hive.example".to_owned()], "http", ([127, 0, 0, 1], 8080).into());
+        for (host, expected) in [("hive.example", true), ("HIVE.example:443", true), ("localhost:8080", true)]
+            .into_iter()
+            .chain([("bee.hive.example", false), ("evil.example", false)])
+        {
+            assert_eq!(is_allowed(&guard, &[(HOST, host)]), expected, "{host}");
+        }
     }
 
     #[test]

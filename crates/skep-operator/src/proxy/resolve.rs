@@ -376,7 +376,11 @@ impl Resolver<'_> {
                     self.resolved.authz = Some(object);
                     return Ok(());
                 }
-                let cause = format!("MCPAuthzConfig {place} is not valid (condition \"Valid\" is not True)");
+                let why = match &judgement {
+                    Judgement::Invalid(cause) => format!(": {cause}"),
+                    _ => String::new(),
+                };
+                let cause = format!("MCPAuthzConfig {place} is not valid (condition \"Valid\" is not True){why}");
                 let text = format!("MCPAuthzConfig {name} is not valid: {cause}");
                 (reasons::AUTHZ_CONFIG_REF_NOT_VALID, text, matches!(judgement, Judgement::None))
             }

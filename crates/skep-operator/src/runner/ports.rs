@@ -21,7 +21,8 @@ pub(super) fn ports(config: &RunConfig) -> Result<Vec<Port>, RunnerError> {
     }
     let bad = || RunnerError::Port(config.target_port.to_string());
     let target = u16::try_from(config.target_port).ok().filter(|port| *port > 0).ok_or_else(bad)?;
-    let mut ports = vec![Port { number: target, node_port: on_nodes(target) }];
+    // Whatever its number, it is for the proxy alone: on a node, clients would get past that.
+    let mut ports = vec![Port { number: target, node_port: None }];
     for text in &config.publish {
         let port = published(text).ok_or_else(|| RunnerError::Port(text.clone()))?;
         match ports.iter_mut().find(|known| known.number == port.number) {

@@ -165,13 +165,16 @@ fn services_lead_to_the_pods() {
     };
     let null = || Value::Null;
     assert_eq!(numbers(&headless), [(json!(31000), null()), (json!(80), null()), (json!(90), null())]);
-    assert_eq!(numbers(&balancing), [(json!(31000), json!(31000)), (json!(80), json!(30080)), (json!(90), null())]);
+    assert_eq!(numbers(&balancing), [(json!(31000), null()), (json!(80), json!(30080)), (json!(90), null())]);
     assert_eq!((&balancing["metadata"]["name"], &balancing["spec"]["type"]), (&json!("mcp-n"), &json!("NodePort")));
     assert_eq!(balancing["spec"]["sessionAffinityConfig"], json!({"clientIP": {"timeoutSeconds": 1800}}));
     assert_eq!(balancing["spec"]["ports"][1]["name"], "port-80");
-    for (port, type_) in [(8080, "ClusterIP"), (29999, "ClusterIP"), (30000, "NodePort"), (32768, "ClusterIP")] {
-        let [headless, balancing] = services(&config(&json!({"target_port": port}))).unwrap().try_into().unwrap();
-        assert_eq!((&headless["spec"]["type"], &balancing["spec"]["type"]), (&null(), &json!(type_)), "{port}");
+    for (outer, type_) in [(8080, "ClusterIP"), (29999, "ClusterIP"), (30000, "NodePort"), (32768, "ClusterIP")] {
+        let published = config(&json!({"target_port": outer, "publish": [format!("{outer}:80")]}));
+        let [headless, balancing] = services(&published).unwrap().try_into().unwrap();
+        assert_eq!((&headless["spec"]["type"], &balancing["spec"]["type"]), (&null(), &json!(type_)), "{outer}");
+        let [_, alone] = services(&config(&json!({"target_port": outer}))).unwrap().try_into().unwrap();
+        assert_eq!(alone["spec"]["type"], "ClusterIP", "{outer} is not published");
     }
     for bad in ["x", "1:2:3", "0", ":80", "80:", "70000"] {
         let error = services(&config(&json!({"publish": [bad]}))).unwrap_err().to_string();

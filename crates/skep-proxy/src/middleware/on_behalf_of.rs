@@ -69,26 +69,28 @@ impl OnBehalfOf {
     /// The token for a caller, as a header, and what it is kept under.
     async fn acting(&self, identity: &Identity, token: &str) -> Result<(Key, HeaderValue), GrantError> {
         let key = Key::of(identity, &[token, &self.audience, &self.scope]);
-        let (endpoint, actor) = (self.endpoint.clone(), self.actor.clone());
-        let (token, audience, scope) = (token.to_owned(), self.audience.clone(), self.scope.clone());
-        let ask = async move {
-            let asked = async {
-                let actor = actor_token(&endpoint, &actor).await?;
-                let question = form(&[
-                    ("grant_type", TOKEN_EXCHANGE),
-                    ("subject_token", &token),
-                    ("subject_token_type", ACCESS_TOKEN),
-                    ("actor_token", &actor),
-                    ("actor_token_type", if actor.is_empty() { "" } else { ACCESS_TOKEN }),
-                    ("requested_token_type", ACCESS_TOKEN),
-                    ("audience", &audience),
-                    ("scope", &scope),
-                ]);
-                endpoint.ask(question, &["token_type", "issued_token_type"]).await?.bearer()
-            };
-            asked.await.inspect_err(|error| tracing::warn!(%error, "nobody can be acted for"))
+        let ask = || {
+            let (endpoint, actor) = (self.endpoint.clone(), self.actor.clone());
+            let (token, audience, scope) = (token.to_owned(), self.audience.clone(), self.scope.clone());
+            async move {
+                let asked = async {
+                    let actor = actor_token(&endpoint, &actor).await?;
+                    let question = form(&[
+                        ("grant_type", TOKEN_EXCHANGE),
+                        ("subject_token", &token),
+                        ("subject_token_type", ACCESS_TOKEN),
+                        ("actor_token", &actor),
+                        ("actor_token_type", if actor.is_empty() { "" } else { ACCESS_TOKEN }),
+                        ("requested_token_type", ACCESS_TOKEN),
+                        ("audience", &audience),
+                        ("scope", &scope),
+                    ]);
+                    endpoint.ask(question, &["token_type", "issued_token_type"]).await?.bearer()
+                };
+                asked.await.inspect_err(|error| tracing::warn!(%error, "nobody can be acted for"))
+            }
         };
-        Ok((key, self.kept.get(key, || ask).await?))
+        Ok((key, self.kept.get(key, ask).await?))
     }
 }
 

@@ -80,7 +80,7 @@ impl TokenExchange {
         })
     }
 
-    /// The question for the token of a caller. All that its answer depends on is in it.
+    /// The question for the token of a caller, which is all of it that differs from one question to the next.
     fn question(&self, token: &str) -> String {
         form(&[
             ("grant_type", TOKEN_EXCHANGE),
@@ -94,15 +94,16 @@ impl TokenExchange {
 
     /// The new token, as a header, and what it is kept under.
     async fn exchanged(&self, identity: &Identity, token: &str) -> Result<(Key, HeaderValue), GrantError> {
-        let question = self.question(token);
-        let key = Key::of(identity, &[&question]);
-        let endpoint = self.endpoint.clone();
-        let ask = async move {
-            let issued = endpoint.ask(question, &["token_type", "issued_token_type"]).await;
-            let given = issued.and_then(|issued| issued.bearer());
-            given.inspect_err(|error| tracing::warn!(%error, "a token cannot be exchanged"))
+        let key = Key::of(identity, &[token]);
+        let ask = || {
+            let (endpoint, question) = (self.endpoint.clone(), self.question(token));
+            async move {
+                let issued = endpoint.ask(question, &["token_type", "issued_token_type"]).await;
+                let given = issued.and_then(|issued| issued.bearer());
+                given.inspect_err(|error| tracing::warn!(%error, "a token cannot be exchanged"))
+            }
         };
-        Ok((key, self.kept.get(key, || ask).await?))
+        Ok((key, self.kept.get(key, ask).await?))
     }
 }
 

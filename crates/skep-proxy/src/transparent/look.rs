@@ -95,8 +95,13 @@ impl Transparent {
                     }
                 }
                 Payload::Batch(messages) => {
-                    let is_in_its_revision =
-                        revision.map_or(!parts.headers.contains_key(header::PROTOCOL_VERSION), Revision::has_batches);
+                    let told = || {
+                        let told = parts.headers.get(header::PROTOCOL_VERSION);
+                        let read = |told: &HeaderValue| Revision::parse(told.to_str().ok()?.trim());
+                        // The revision that has them has no such header yet.
+                        told.is_none_or(|told| read(told).is_some_and(Revision::has_batches))
+                    };
+                    let is_in_its_revision = revision.map_or_else(told, Revision::has_batches);
                     if !is_in_its_revision || self.target.dialect == Dialect::Sse {
                         let fault = Fault::new(INVALID_REQUEST, "batches belong to revision 2025-03-26");
                         return Err(answer::bad(&fault, None));

@@ -36,15 +36,20 @@ pub enum ProxyCommand {
     skep proxy run -- npx -y @modelcontextprotocol/server-everything    # http://127.0.0.1:8080/mcp\n  \
     skep proxy run --transport sse --listen 127.0.0.1:9000 -- skep demo echo\n  \
     skep proxy run --processes 8 -- skep demo echo                      # a process for each session\n  \
+    skep proxy run --config runconfig.json --url https://mcp.example.com/mcp\n  \
     skep proxy run --tls-cert proxy.crt --tls-key proxy.key --redis 127.0.0.1:6379 --url http://10.0.0.7:8080/mcp\n  \
     skep proxy run ghcr.io/acme/server                                  # in a pod of the operator")]
 pub struct ProxyRunArgs {
     /// The image of the server.
-    #[arg(required_unless_present_any = ["url", "program"], conflicts_with_all = ["url", "program", "listen", "transport", "origins", "tls_cert", "redis", "processes", "request_timeout"])]
+    #[arg(required_unless_present_any = ["url", "program"], conflicts_with_all = ["url", "program", "config", "listen", "transport", "origins", "tls_cert", "redis", "processes", "request_timeout"])]
     pub image: Option<String>,
     /// The address of a server that runs already.
     #[arg(long, value_name = "URL", conflicts_with = "program")]
     pub url: Option<String>,
+    /// A RunConfig as the operator writes it, in JSON: who may call what, what is recorded and counted, and everything else
+    /// that stands before the server. Flags count for more than what it says about the same thing.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub config: Option<PathBuf>,
     /// The address to listen on; port 0 takes any that is free. [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDRESS", value_parser = listen_address)]
     pub listen: Option<SocketAddr>,
@@ -112,6 +117,7 @@ impl RunnerArgs {
         let mut args = ProxyRunArgs {
             image: None,
             url: None,
+            config: None,
             listen: None,
             transport: None,
             origins: Vec::new(),

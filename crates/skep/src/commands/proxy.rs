@@ -5,13 +5,17 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::{env, fs};
 
+use skep_api::config::run_config::RunConfig;
 use skep_api::names::env::runner;
+use skep_proxy::middleware::Middleware;
 use skep_proxy::transparent::Dialect;
 use skep_proxy::{RedisSettings, TlsIdentity};
 
 use crate::cli::{ProxyRunArgs, ProxyTransport};
 use crate::hint::Hinted;
-use crate::proxy::{Front, Given, Requests, Variables, resolve, serve_command, serve_image, serve_url};
+use crate::proxy::{
+    Front, Given, Requests, Variables, build_chain, by_hand, resolve, serve_command, serve_image, serve_url,
+};
 
 /// Where a proxy for people listens.
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
@@ -35,7 +39,11 @@ async fn serve(args: ProxyRunArgs) -> anyhow::Result<()> {
         let config = resolve(Given { image, pod_patch: args.k8s_pod_patch, debug }, &variables)?;
         return Box::pin(serve_image(&config, &variables, &mut requests)).await;
     }
-    let front = front(&args, &variables)?;
+    let config = args.config.as_deref().map(|file| by_hand(file, args.url.as_deref())).transpose()?;
+    let mut front = front(&args, config.as_ref(), &variables)?;
+    if let Some(config) = &config {
+        front.middleware = Middleware::new(build_chain(config, &variables).await?);
+    }
     match args.url {
         Some(url) => serve_url(&front, &url, &mut requests).await,
         None if !args.program.is_empty() => {
@@ -48,12 +56,25 @@ async fn serve(args: ProxyRunArgs) -> anyhow::Result<()> {
     }
 }
 
-/// What the flags say about the side that clients see, and the environment where they say nothing.
-fn front(args: &ProxyRunArgs, variables: Variables<'_>) -> anyhow::Result<Front> {
-    let listen = args.listen.unwrap_or(LISTEN);
-    let mode = match args.transport.unwrap_or_default() {
-        ProxyTransport::Sse => Dialect::Sse,
-        ProxyTransport::StreamableHttp => Dialect::Streamable,
+/// What the flags say about the side that clients see, and a document and the environment where they say nothing.
+fn front(args: &ProxyRunArgs, config: Option<&RunConfig>, variables: Variables<'_>) -> anyhow::Result<Front> {
+    let mut front = match config {
+        Some(config) => Front::of(config, variables)?,
+        None => {
+            let mut usual = Front::at(LISTEN.ip().to_string(), 0, Dialect::Streamable);
+            usual.read(variables);
+            usual
+        }
+    };
+    if let Some(listen) = args.listen {
+        (front.host, front.port) = (listen.ip().to_string(), listen.port());
+    } else if front.port == 0 {
+        front.port = LISTEN.port();
+    }
+    front.mode = match args.transport {
+        Some(ProxyTransport::Sse) => Dialect::Sse,
+        Some(ProxyTransport::StreamableHttp) => Dialect::Streamable,
+        None => front.mode,
     };
     let redis = args.redis.as_deref().map(|address| {
         let usual = RedisSettings::new(address);
@@ -65,10 +86,11 @@ fn front(args: &ProxyRunArgs, variables: Variables<'_>) -> anyhow::Result<Front>
         (Some(certificate), Some(key)) => Some(identity(certificate, key)?),
         _ => None,
     };
-    let mut front = Front::at(listen.ip().to_string(), listen.port(), mode);
-    front.read(variables);
     front.limits.request = args.request_timeout.unwrap_or(front.limits.request);
-    Ok(Front { origins: args.origins.clone(), redis, tls, ..front })
+    front.origins.extend(args.origins.iter().cloned());
+    front.redis = redis.or(front.redis);
+    front.tls = tls;
+    Ok(front)
 }
 
 fn identity(certificate: &Path, key: &Path) -> anyhow::Result<TlsIdentity> {

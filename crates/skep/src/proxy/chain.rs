@@ -17,7 +17,7 @@ use crate::hint::Hinted;
 const GIVING: [MiddlewareType; 3] = [MiddlewareType::TokenExchange, MiddlewareType::AwsSts, MiddlewareType::Obo];
 
 /// The chain of a document: the one that it has, or else what follows from the rest of it.
-pub(super) async fn build(config: &RunConfig, variables: Variables<'_>) -> Result<Chain, Hinted> {
+pub(crate) async fn build(config: &RunConfig, variables: Variables<'_>) -> Result<Chain, Hinted> {
     let list = match config.middleware_configs.as_slice() {
         [] => Cow::Owned(run_config::chain(config).map_err(|cause| wrong("middleware", &cause))?),
         list => Cow::Borrowed(list),

@@ -41,6 +41,36 @@ pub(crate) fn resolve(given: Given, variables: Variables<'_>) -> anyhow::Result<
     Ok(config)
 }
 
+/// The document of a proxy that somebody runs by hand, before a server at a URL or a command of this machine.
+pub(crate) fn by_hand(file: &Path, url: Option<&str>) -> anyhow::Result<RunConfig> {
+    let mut config = read(file)?;
+    config.transport = match (url, config.transport) {
+        (None, _) => Transport::Stdio,
+        (Some(_), Transport::Sse) => Transport::Sse,
+        (Some(_), _) => Transport::StreamableHttp,
+    };
+    url.unwrap_or_default().clone_into(&mut config.remote_url);
+    let config = config.normalised();
+    check(&config)?;
+    sections::check(&config)?;
+    let of_pods = [
+        ("cmd_args", !config.cmd_args.is_empty()),
+        ("env_file_dir", !config.env_file_dir.is_empty()),
+        ("env_vars", !config.env_vars.is_empty()),
+        ("image", !config.image.is_empty()),
+        ("k8s_pod_template_patch", !config.k8s_pod_template_patch.is_empty()),
+        ("publish", !config.publish.is_empty()),
+        ("secrets", !config.secrets.is_empty()),
+        ("target_port", config.target_port != 0),
+    ];
+    let told: Vec<&str> = of_pods.into_iter().filter(|(_, is_told)| *is_told).map(|(member, _)| member).collect();
+    if !told.is_empty() {
+        let members = told.join(", ");
+        tracing::warn!(members, "the RunConfig has members about the pods of a server, which count for nothing here");
+    }
+    Ok(config)
+}
+
 /// Reads the first file that exists. Without namespaces the volumes of a pod are below a folder of their own.
 fn find(volumes: Option<&Path>) -> anyhow::Result<RunConfig> {
     for known in RUN_CONFIG_PATHS {
@@ -48,16 +78,23 @@ fn find(volumes: Option<&Path>) -> anyhow::Result<RunConfig> {
             (Some(volumes), Ok(below)) => volumes.join(below),
             _ => PathBuf::from(known),
         };
-        let unreadable = || format!("cannot read the configuration file {}", path.display());
-        if path.try_exists().with_context(unreadable)? {
-            let text = fs::read_to_string(&path).with_context(unreadable)?;
-            return RunConfig::from_json(&text).with_context(unreadable);
+        if path.try_exists().with_context(|| unreadable(&path))? {
+            return read(&path);
         }
     }
     Err(Hinted::new("configuration file required but no configuration file was found")
         .hint(format!("the operator mounts it; looked for {}", RUN_CONFIG_PATHS.join(", ")))
-        .hint("without Kubernetes: skep proxy run --url URL, or skep proxy run -- COMMAND")
+        .hint("without Kubernetes: skep proxy run [--config FILE] --url URL, or skep proxy run [--config FILE] -- COMMAND")
         .into())
+}
+
+fn read(path: &Path) -> anyhow::Result<RunConfig> {
+    let text = fs::read_to_string(path).with_context(|| unreadable(path))?;
+    RunConfig::from_json(&text).with_context(|| unreadable(path))
+}
+
+fn unreadable(path: &Path) -> String {
+    format!("cannot read the configuration file {}", path.display())
 }
 
 /// Values that make no sense, or not together.

@@ -21,7 +21,8 @@ mod telemetry;
 #[cfg(test)]
 mod written;
 
-pub(crate) use document::{Given, resolve};
+pub(crate) use chain::build as build_chain;
+pub(crate) use document::{Given, by_hand, resolve};
 pub(crate) use front::Front;
 pub(crate) use in_cluster::serve_image;
 pub(crate) use serve::{Requests, serve_command, serve_url};

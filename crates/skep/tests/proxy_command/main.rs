@@ -4,6 +4,7 @@
 
 #[path = "../asking/mod.rs"]
 mod asking;
+mod by_hand;
 #[path = "../demo/http.rs"]
 #[expect(dead_code, reason = "the tests of the demo server need more of it")]
 mod http;

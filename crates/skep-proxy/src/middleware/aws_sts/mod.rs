@@ -125,12 +125,14 @@ impl AwsSts {
         let session = self.session_name(identity)?;
         let question = Assumption { role: &role, session, token, seconds: &self.seconds }.question();
         let key = Key::of(identity, &[&question]);
-        let endpoint = self.endpoint.clone();
-        let ask = async move {
-            let given = service::ask(&endpoint, question).await;
-            given.inspect_err(|error| tracing::warn!(%error, role = &*role, "AWS gives no credentials"))
+        let ask = || {
+            let endpoint = self.endpoint.clone();
+            async move {
+                let given = service::ask(&endpoint, question).await;
+                given.inspect_err(|error| tracing::warn!(%error, role = &*role, "AWS gives no credentials"))
+            }
         };
-        let credentials = self.kept.get(key, || ask).await;
+        let credentials = self.kept.get(key, ask).await;
         Ok((key, credentials.map_err(|_| Refusal::NoAwsCredentials)?))
     }
 

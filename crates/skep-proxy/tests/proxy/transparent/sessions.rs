@@ -42,6 +42,15 @@ async fn batches_pass_in_the_revision_that_has_them() {
         assert_eq!(before.send(Request::post(&batch).in_session("a-0")).await.status, 400, "{key}");
     }
     assert_eq!(server.seen().len(), 0);
+    // Without a session a client is of the revision that it names. The one with batches names none yet.
+    for (version, expected) in
+        [(None, true), (Some("2025-03-26"), true), (Some("2025-06-18"), false), (Some("2025-03-27"), false)]
+    {
+        let post = Request::post(&batch);
+        let post = version.into_iter().fold(post, |post, version| post.header("MCP-Protocol-Version", version));
+        let status = before.send(post).await.status;
+        assert_eq!(status != 400, expected, "{version:?}: {status}");
+    }
 }
 
 #[tokio::test]

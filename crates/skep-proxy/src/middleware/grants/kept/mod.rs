@@ -100,9 +100,19 @@ impl<T: Clone + Send + Sync + 'static> Kept<T> {
     where
         F: Future<Output = Result<Given<T>, GrantError>> + Send + 'static,
     {
+        if let Some(known) = self.known(key) {
+            return Ok(known);
+        }
         let waiting = self.join(key, ask);
         let answer = waiting.flight.clone().await;
         Ok(answer?.value)
+    }
+
+    /// The answer to a question, if it is kept.
+    fn known(&self, key: Key) -> Option<T> {
+        let flights = self.flights.lock();
+        let answer = flights.get(&key)?.peek().filter(|answer| is_usable(answer))?;
+        answer.as_ref().ok().map(|usable| usable.value.clone())
     }
 
     /// Forgets an answer that turned out to be of no use.

@@ -1,0 +1,61 @@
+//! A RunConfig for a proxy that somebody runs by hand.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use snapbox::cmd::cargo_bin;
+use tempfile::TempDir;
+
+use super::{ANY, Serving, is_refused};
+
+fn config(members: Value) -> (TempDir, String) {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("own.json");
+    fs::write(&file, members.to_string()).unwrap();
+    (folder, file.to_str().unwrap().to_owned())
+}
+
+/// Only one tool may be called.
+fn policies() -> Value {
+    let policies = [r#"permit(principal, action, resource == Tool::"echo");"#];
+    json!({"name": "own", "authz_config": {"version": "1.0", "type": "cedarv1",
+        "cedar": {"policies": policies, "entities_json": "[]"}}})
+}
+
+#[test]
+fn a_command_and_a_server_at_a_url_are_protected_as_a_file_says() {
+    let skep = cargo_bin!("skep").to_str().unwrap();
+    let (_folder, file) = config(policies());
+    let command = ["--config", &file, "--", skep, "demo", "echo", "--transport", "stdio"];
+    let lines = Serving::start(&[&ANY[..], &command].concat());
+    let open = Serving::start(&[&ANY[..], &["--", skep, "demo", "echo", "--transport", "stdio"]].concat());
+    let url = format!("http://{}/mcp", open.address);
+    let remote = Serving::start(&[&ANY[..], &["--config", &file, "--url", &url]].concat());
+    for proxy in [&lines, &remote] {
+        assert_eq!(proxy.call("echo", &json!({"message": "hi"}))["content"][0]["text"], "hi");
+        let refused = proxy.call_in(&proxy.session(), "add", &json!({"a": 2, "b": 3}));
+        assert_eq!(refused.status, 403);
+    }
+}
+
+#[test]
+fn what_cannot_be_used_of_a_file_is_told() {
+    let skep = cargo_bin!("skep").to_str().unwrap();
+    for (members, told) in [
+        (
+            json!({"authz_config": {"version": "1.0", "type": "cedarv1", "cedar": {"policies": ["permit("]}}}),
+            "authz_config",
+        ),
+        (json!({"proxy_mode": "carrier-pigeon"}), "carrier-pigeon"),
+        (json!({"embedded_auth_server_config": {}}), "embedded_auth_server_config"),
+        (json!({"port": 70_000}), "70000"),
+    ] {
+        let (_folder, file) = config(members);
+        let output =
+            Command::new(skep).args(["proxy", "run", "--config", &file, "--url", "http://127.0.0.1:9/mcp"]).output();
+        is_refused(&output.unwrap(), told);
+    }
+    let output = Command::new(skep).args(["proxy", "run", "--config", "/no/such/file", "--", "true"]).output();
+    is_refused(&output.unwrap(), "/no/such/file");
+}
