@@ -1,5 +1,7 @@
 //! Sessions that have a process each.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::server::{Server, Setup};
@@ -87,6 +89,27 @@ async fn a_question_outside_of_calls_reaches_a_client_that_listens_and_is_refuse
     let mut background = setup.send(Request::listen(&session)).await;
     server.write(&question("late")).await;
     assert_eq!(background.message().await.unwrap(), question("late"));
+}
+
+#[tokio::test]
+async fn questions_that_a_client_leaves_unread_are_refused_when_there_are_too_many() {
+    let mut setup = Setup::with_own_processes(1).await;
+    let _shared = setup.server().await;
+    let (mut server, session) = setup.begin_own().await;
+    let (_unread, _asked) = setup.ask(&mut server, &session, 1).await;
+    let mut large = question("q");
+    large["params"]["pad"] = json!("x".repeat(100_000));
+    // Much of it is on its way to the client, until the network takes no more.
+    let mut refused = None;
+    for _ in 0..1000 {
+        server.write(&large).await;
+        if let Ok(answer) = tokio::time::timeout(Duration::from_millis(1), server.next()).await {
+            refused = answer;
+            break;
+        }
+    }
+    let refused = refused.expect("the proxy has kept all of it");
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!("q"), &json!(-32603)));
 }
 
 #[tokio::test]
