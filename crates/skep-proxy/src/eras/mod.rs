@@ -19,7 +19,6 @@ pub(crate) mod listeners;
 pub(crate) mod modern_client;
 pub(crate) mod parking;
 pub(crate) mod pool;
-pub(crate) mod principal;
 mod reading;
 mod rounds;
 pub(crate) mod seal;

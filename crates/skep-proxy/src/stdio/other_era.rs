@@ -11,11 +11,11 @@ use super::clients::Client;
 use super::handshake::Refusal;
 use super::process_line::{ProcessLine, SharedProcess};
 use crate::answer::Answer;
+use crate::eras::holder::Holder;
 use crate::eras::legacy_client::{self, LegacyClient};
 use crate::eras::line::{self, Line};
 use crate::eras::modern_client::ModernClient;
 use crate::eras::parking::Parking;
-use crate::eras::principal::Principal;
 use crate::eras::seal::States;
 use crate::eras::verdict::{self, Verdict};
 use crate::intake::Accepts;
@@ -52,7 +52,7 @@ impl Bridge {
         }
         let client = ModernClient {
             hosts: Arc::new(SharedProcess(Arc::clone(self))),
-            principal: Principal::unknown(),
+            principal: Holder::Anybody,
             // A question of a process that clients share belongs to none of them.
             parking: Arc::new(Parking::new(false)),
             states: states.clone(),
