@@ -12,6 +12,7 @@ pub(crate) mod changes;
 pub(crate) mod dialled;
 pub(crate) mod holder;
 pub(crate) mod http;
+pub(crate) mod json_body;
 pub(crate) mod legacy_client;
 pub(crate) mod line;
 pub(crate) mod listen;
