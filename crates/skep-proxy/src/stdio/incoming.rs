@@ -50,9 +50,10 @@ impl Bridge {
         let refused = |code, told: String| Fault::new(code, told).answer(Some(&id));
         let answer = match (message.method(), self.audience()) {
             (method::PING, _) => format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, id.as_json()),
-            (name, Audience::Everybody) => {
-                refused(METHOD_NOT_FOUND, format!("server-initiated {name} is not supported by a server that clients share"))
-            }
+            (name, Audience::Everybody) => refused(
+                METHOD_NOT_FOUND,
+                format!("server-initiated {name} is not supported by a server that clients share"),
+            ),
             (name, Audience::OneSession) => {
                 let listening = || self.clients().only().filter(|client| client.background().is_open());
                 let heard = self.calls().newest_stream();
@@ -65,7 +66,10 @@ impl Bridge {
                     }
                     Some(_) => {
                         self.warn_unread();
-                        refused(INTERNAL_ERROR, format!("server-initiated {name} has to wait: the client reads too slowly"))
+                        refused(
+                            INTERNAL_ERROR,
+                            format!("server-initiated {name} has to wait: the client reads too slowly"),
+                        )
                     }
                     None => {
                         let told = format!("server-initiated {name} reaches nobody: the client does not listen");

@@ -19,7 +19,7 @@ use crate::eras::parking::Parking;
 use crate::eras::seal::States;
 use crate::eras::verdict::{self, Verdict};
 use crate::intake::Accepts;
-use crate::sessions::Unavailable;
+use crate::sessions::{Owner, Unavailable};
 
 /// How a process says that it does not know what a handshake is.
 const UNKNOWN: [i64; 4] = [METHOD_NOT_FOUND, INVALID_PARAMS, INVALID_REQUEST, UNSUPPORTED_REVISION];
@@ -29,8 +29,8 @@ const UNKNOWN: [i64; 4] = [METHOD_NOT_FOUND, INVALID_PARAMS, INVALID_REQUEST, UN
 pub(super) enum Place<'a> {
     /// To a session that its stream has opened.
     Held(&'a Arc<Client>),
-    /// To a new one, of a caller who has proved to be this.
-    New(Option<&'a Arc<str>>),
+    /// To a new one, of whoever begins it.
+    New(Owner<'a>),
 }
 
 impl Bridge {

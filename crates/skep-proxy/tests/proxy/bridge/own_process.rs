@@ -57,7 +57,8 @@ async fn what_the_process_of_a_session_says_is_for_its_client_alone() {
     assert_eq!(stream.message().await.unwrap(), question("q"), "with the id that the server gave it");
     let reply = json!({"jsonrpc": "2.0", "id": "q", "result": {"role": "assistant"}});
     // Another client cannot answer for this one, with or without a session.
-    for stranger in [Request::post(&reply).in_session(&b), Request::post(&reply)] {
+    let without = Request::post(&reply).header("MCP-Protocol-Version", "2025-06-18");
+    for stranger in [Request::post(&reply).in_session(&b), without] {
         assert_eq!(setup.send(stranger).await.status, 202);
     }
     assert_eq!(setup.send(Request::post(&reply).in_session(&a)).await.status, 202);
