@@ -98,7 +98,7 @@ impl Calls {
         let share = caller.client.map(|client| client.load().take(kept_bytes(message))).transpose()?;
         let owed = (!ends_stream).then(|| stream.owe());
         let owner = caller.client.map(|client| Arc::clone(&client.id));
-        Ok(self.send_call(message, |call| Call { owner, share, older, owed, ..call }, stream)?)
+        Ok(self.send_call(message, |call| Call { owner, share, owed, older, ..call }, stream)?)
     }
 
     /// The same for a request that stands alone, as a client of such a server sent it.
