@@ -134,10 +134,11 @@ async fn a_stream_that_ends_without_the_answer_is_told_to_whoever_stands_alone()
     ] {
         let is_json = kind == "application/json";
         let said = if is_json { format!("{note}\n") } else { format!("event: message\ndata: {note}\n\n") };
-        let discovered = r#"{"jsonrpc":"2.0","id":0,"result":{"supportedVersions":["2026-07-28"],"capabilities":{}}}"#;
+        // Only a server whose requests stand alone has such an error.
+        let discovered = r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32021,"message":"no"}}"#;
         let answer = move |asked: &[u8]| {
             if asked.windows(15).any(|part| part == b"server/discover") {
-                let head = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: application/json\r\n";
+                let head = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json\r\n";
                 return format!("{head}Content-Length: {}\r\n\r\n{discovered}", discovered.len());
             }
             let head = format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nTransfer-Encoding: chunked\r\n\r\n");
