@@ -103,7 +103,15 @@ pub(crate) fn no_such_session(id: Option<&Id>) -> Answer {
 
 /// The server cannot be reached yet; the client may come back.
 pub(crate) fn not_ready(reason: &str) -> Answer {
-    let mut answer = text(StatusCode::SERVICE_UNAVAILABLE, reason);
+    later(text(StatusCode::SERVICE_UNAVAILABLE, reason))
+}
+
+/// A client wants more at a time than it may have; it may come back.
+pub(crate) fn too_many(error: &Fault, id: Option<&Id>) -> Answer {
+    later(fault(StatusCode::TOO_MANY_REQUESTS, error, id))
+}
+
+fn later(mut answer: Answer) -> Answer {
     answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_SECONDS));
     answer
 }

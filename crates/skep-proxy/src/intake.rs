@@ -138,6 +138,14 @@ pub(crate) fn session(headers: &HeaderMap) -> Result<Option<&str>, Answer> {
     }
 }
 
+/// Refuses what wants no answer and names neither a session nor a revision: it is about nothing.
+pub(crate) fn require_version(headers: &HeaderMap) -> Result<(), Answer> {
+    if headers.contains_key(header::PROTOCOL_VERSION) {
+        return Ok(());
+    }
+    Err(answer::bad(&Fault::new(INVALID_REQUEST, "the header Mcp-Session-Id is missing"), None))
+}
+
 /// Whether the version header names a revision whose requests stand alone.
 pub(crate) fn is_modern(headers: &HeaderMap) -> bool {
     let version = headers.get(header::PROTOCOL_VERSION).and_then(|value| value.to_str().ok());

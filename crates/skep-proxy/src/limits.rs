@@ -23,8 +23,11 @@ pub struct Limits {
     pub request: Duration,
     /// How long a session lives without a request.
     pub session: Duration,
-    /// Sessions at the same time. A new one beyond that ends the one that was idle the longest.
+    /// Sessions at the same time. A new one beyond that ends one of the client that has most, the one that was idle the
+    /// longest.
     pub sessions: usize,
+    /// The same of one client: somebody who proves who it is, or else an address. A new one ends one of its own.
+    pub sessions_each: usize,
     /// Bytes of one line that a server writes on standard output.
     pub line_bytes: usize,
 }
@@ -42,6 +45,7 @@ impl Default for Limits {
             request: Duration::from_mins(1),
             session: Duration::from_hours(2),
             sessions: 64 << 10,
+            sessions_each: 16 << 10,
             line_bytes: 64 << 20,
         }
     }
@@ -55,6 +59,12 @@ pub(crate) const EVENTS_PER_STREAM: usize = 256;
 pub(crate) const EVENT_BYTES_PER_STREAM: usize = 1 << 20;
 /// Streams of one session that can be resumed, and bytes that they keep together.
 pub(crate) const STREAMS_PER_SESSION: usize = 64;
+/// Requests of one session that may be under way at the same time.
+pub(crate) const CALLS_PER_SESSION: usize = 256;
+/// Bytes that are kept of them, such as their ids. One request may go beyond that.
+pub(crate) const CALL_BYTES_PER_SESSION: usize = 8 << 20;
+/// Bytes of answers that may wait for a client which has one stream for all of them. One answer may go beyond that.
+pub(crate) const UNREAD_ANSWER_BYTES: usize = 16 << 20;
 /// How long a stream that has ended can be resumed.
 pub(crate) const RESUMABLE: Duration = Duration::from_mins(5);
 /// How often an idle stream shows that it is alive.

@@ -25,6 +25,11 @@ pub(crate) trait Change: Send + 'static {
     fn part(&mut self, part: Bytes) -> Result<Bytes, BodyError> {
         Ok(part)
     }
+
+    /// What the client gets at the end of a stream, which may have broken off. Nothing when it ends as it did.
+    fn end(&mut self, _is_whole: bool) -> Option<Bytes> {
+        None
+    }
 }
 
 /// What is known while a stream passes.
@@ -53,10 +58,17 @@ impl<C: Change> Passing<C> {
     async fn next(&mut self) -> Result<Bytes, BodyError> {
         let mut passed = Vec::new();
         if let Some(frame) = self.body.frame().await {
+            let frame = match frame {
+                Ok(frame) => frame,
+                Err(error) => {
+                    self.is_over = true;
+                    return self.change.end(false).ok_or(error);
+                }
+            };
             if let Some(largest) = self.change.largest() {
                 self.splitter.hold(largest);
             }
-            self.splitter.push(frame?.data_ref().map(Bytes::as_ref).unwrap_or_default());
+            self.splitter.push(frame.data_ref().map(Bytes::as_ref).unwrap_or_default());
             while let Some(piece) = self.splitter.next_piece() {
                 match piece {
                     Piece::Event(event) => passed.extend_from_slice(&self.change.event(event).await),
@@ -71,6 +83,11 @@ impl<C: Change> Passing<C> {
         let rest = std::mem::replace(&mut self.splitter, Splitter::new(0)).finish();
         if let Some(rest) = rest {
             passed.extend_from_slice(&self.change.event(rest).await);
+        }
+        if let Some(last) = self.change.end(true) {
+            // The event before it may have no end.
+            passed.extend_from_slice(if passed.is_empty() { b"" } else { b"\n\n" });
+            passed.extend_from_slice(&last);
         }
         Ok(passed.into())
     }

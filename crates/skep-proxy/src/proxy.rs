@@ -217,7 +217,9 @@ impl Destination for Transport {
         if let Self::Transparent(transparent) = self {
             return transparent.serve(exchange);
         }
-        let (scheme, request) = (exchange.peer.scheme, exchange.into_request());
+        let peer = exchange.peer;
+        let (scheme, mut request) = (peer.scheme, exchange.into_request());
+        request.extensions_mut().insert(peer);
         match (self, request.uri().path()) {
             (Self::Streamable { older, .. }, "/mcp") if older.is_meant(&request) => {
                 older.serve(scheme, request).boxed()

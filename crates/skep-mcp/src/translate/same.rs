@@ -1,10 +1,13 @@
 //! What a server of the newest era leaves out that its clients are promised, whoever is in between.
 
+use serde_json::json;
+
 use super::{get, is_cacheable, remove_all};
 use crate::json::{self, EditError};
 use crate::message::Message;
 use crate::meta::MetaKey;
 use crate::method;
+use crate::revision::Revision;
 
 /// A result with everything that it has to say; nothing when it says all of it. Tools that are marked in a way that
 /// cannot work are not offered.
@@ -13,6 +16,11 @@ pub fn completed(method: &str, result: &str) -> Result<Option<String>, EditError
     if method == method::TOOLS_LIST {
         let listed = super::with_good_mirrors(result);
         changed = (listed != result).then_some(listed);
+    }
+    if method == method::DISCOVER {
+        // Whoever is between a client and a server speaks for both.
+        let versions = json!(Revision::ALL.map(Revision::text)).to_string();
+        changed = Some(json::set(result, &["supportedVersions"], &versions)?).filter(|told| told != result);
     }
     let text = |changed: &Option<String>| changed.clone().unwrap_or_else(|| result.to_owned());
     let kind = get(result, &["resultType"]);

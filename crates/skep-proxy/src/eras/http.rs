@@ -12,6 +12,7 @@ use http::header::{
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri};
 use skep_mcp::{Message, Param, Revision, header, method, translate};
 
+use super::holder::Holder;
 use super::line::{Line, Lost, Replies};
 use super::reading::{Expected, Reading};
 use super::verdict::Eras;
@@ -122,14 +123,14 @@ impl HttpLine {
         Self { speaks: self.speaks.clone(), next: Arc::clone(&self.next), ..now.clone() }
     }
 
-    /// Whom the chain has found the client to be.
-    pub(crate) fn caller(&self) -> Option<&Arc<str>> {
-        self.caller.as_ref()
-    }
-
-    /// The headers by which a server may tell one client from another.
+    /// What the client says about itself.
     pub(crate) fn headers(&self) -> &HeaderMap {
         &self.headers
+    }
+
+    /// Whose line it is.
+    pub(crate) fn holder(&self) -> Holder {
+        Holder::new(self.caller.as_ref(), &self.headers)
     }
 
     /// Sends a handshake. Gives the session that the server opened with its answer.

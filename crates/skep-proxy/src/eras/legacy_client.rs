@@ -28,6 +28,7 @@ use crate::reply::{Reply, whole};
 use crate::sessions::Session;
 use crate::stdio::clients::Client;
 use crate::stdio::events::{End, EventStream};
+use crate::stdio::load::TooMuch;
 use crate::stdio::log_level;
 
 /// What marks a session that is ours because the server has none: the revision that the server speaks.
@@ -128,20 +129,28 @@ impl LegacyClient {
         }
         let reply = Reply { accepts, era: Era::Legacy, client: Some(Arc::clone(&self.streams)) };
         let stream = reply.stream();
-        self.begin(line, message, &stream, accepts.events);
+        if self.begin(line, &message, &stream, accepts.events).is_err() {
+            return TooMuch::answer(&message);
+        }
         reply.give(&stream, (), drop).await
     }
 
     /// Takes a request whose client has one stream for everything.
     pub(crate) async fn answer_on(self: &Arc<Self>, line: Arc<dyn Line>, request: Message, to: &Arc<EventStream>) {
         if let Some(text) = self.answer_locally(&line, &request).await {
-            return to.push(text);
+            return to.answer(text, request.owned_id().as_ref());
         }
         let stream = EventStream::new(0, false);
         let mut messages = stream.messages(());
-        self.begin(line, request, &stream, true);
+        if self.begin(line, &request, &stream, true).is_err() {
+            let refused = TooMuch::fault().answer(request.owned_id().as_ref());
+            return to.answer(refused.into(), request.owned_id().as_ref());
+        }
         while let Some(message) = messages.next().await {
-            to.push(message.text().clone());
+            match message.kind() {
+                Kind::Response => to.answer(message.text().clone(), message.owned_id().as_ref()),
+                Kind::Request | Kind::Notification => to.offer(message.text().clone()),
+            }
         }
     }
 
@@ -177,8 +186,10 @@ impl LegacyClient {
             return Some(text);
         }
         let stream = EventStream::new(0, false);
-        self.begin(Arc::clone(line), message, &stream, false);
-        Some(stream.outcome().await.1)
+        match self.begin(Arc::clone(line), &message, &stream, false) {
+            Ok(()) => Some(stream.outcome().await.1),
+            Err(TooMuch) => Some(TooMuch::fault().answer(message.owned_id().as_ref()).into()),
+        }
     }
 
     /// The stream for what belongs to no request, or what a client missed of one.
@@ -191,9 +202,16 @@ impl LegacyClient {
     }
 
     /// Sends a request on its way. It goes on without the client, which may come back for the answer.
-    fn begin(self: &Arc<Self>, line: Arc<dyn Line>, request: Message, stream: &Arc<EventStream>, can_ask: bool) {
+    fn begin(
+        self: &Arc<Self>,
+        line: Arc<dyn Line>,
+        request: &Message,
+        stream: &Arc<EventStream>,
+        can_ask: bool,
+    ) -> Result<(), TooMuch> {
+        let share = self.streams.load().take(request.text().len())?;
         let cancelled = self.ended.child_token();
-        let (client, stream) = (Arc::clone(self), Arc::clone(stream));
+        let (client, stream, request) = (Arc::clone(self), Arc::clone(stream), request.clone());
         if let Some(id) = request.owned_id() {
             self.running.lock().push((id, cancelled.clone()));
         }
@@ -205,7 +223,9 @@ impl LegacyClient {
             // No other one has the same token, while ids are as the client chooses them.
             cancelled.cancel();
             client.running.lock().retain(|(_, token)| !token.is_cancelled());
+            drop(share);
         });
+        Ok(())
     }
 
     /// Takes a message that wants no answer.

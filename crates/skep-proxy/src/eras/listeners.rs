@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::StatusCode;
 use http::request::Parts;
 use parking_lot::Mutex;
 use skep_mcp::fault::{Fault, INTERNAL_ERROR};
@@ -38,7 +37,7 @@ impl Listeners {
             let whose = if holder == Holder::Anybody { "clients that do not say who they are" } else { "this client" };
             let told = format!("{whose} may have {most} streams of {} open, and no more; close one", method::LISTEN);
             let (fault, id) = (Fault::new(INTERNAL_ERROR, told), request.owned_id());
-            return Err(answer::fault(StatusCode::TOO_MANY_REQUESTS, &fault, id.as_ref()));
+            return Err(answer::too_many(&fault, id.as_ref()));
         }
         *count += 1;
         Ok(Some(Place { listeners: Arc::clone(self), holder, result: listen::result(request) }))
@@ -77,7 +76,7 @@ impl Drop for Place {
 
 #[cfg(test)]
 mod tests {
-    use http::Request;
+    use http::{Request, StatusCode};
 
     use super::*;
 

@@ -12,10 +12,10 @@ use skep_mcp::fault::{Fault, INVALID_PARAMS, METHOD_NOT_FOUND};
 use skep_mcp::{Kind, Message, MetaKey, json, method, translate};
 
 use super::call::Call;
+use super::holder::Holder;
 use super::line::{self, Hosts, Lost, NoSession, Replies, Seat, Sharing};
 use super::listen;
 use super::parking::{Parked, Parking};
-use super::principal::Principal;
 use super::seal::{Broken, State, States, may_ask, refusal};
 use crate::answer::{self, Answer};
 use crate::intake::Accepts;
@@ -32,7 +32,7 @@ const ASKABLE: [&str; 3] = ["elicitation", "roots", "sampling"];
 #[derive(Clone)]
 pub(crate) struct ModernClient {
     pub(crate) hosts: Arc<dyn Hosts>,
-    pub(crate) principal: Principal,
+    pub(crate) principal: Holder,
     pub(crate) parking: Arc<Parking>,
     /// What goes from one round of a call to the next.
     pub(crate) states: States,

@@ -9,8 +9,8 @@ use skep_mcp::Id;
 use skep_mcp::fault::{Fault, INTERNAL_ERROR};
 use skep_mcp::translate::Question;
 
+use super::holder::Holder;
 use super::line::{self, Replies, Seat};
-use super::principal::Principal;
 
 /// How long a client may take to come back.
 const PATIENCE: Duration = Duration::from_mins(5);
@@ -45,7 +45,7 @@ pub(crate) struct Parking {
 
 #[derive(Debug)]
 struct Place {
-    principal: Principal,
+    principal: Holder,
     parked: Parked,
     since: Instant,
 }
@@ -61,7 +61,7 @@ impl Parking {
     }
 
     /// Keeps a call, and gives the name by which its client comes back for it. Nothing when there are too many.
-    pub(super) fn park(&self, principal: Principal, parked: Parked) -> Option<String> {
+    pub(super) fn park(&self, principal: Holder, parked: Parked) -> Option<String> {
         let mut waiting = self.waiting.lock();
         let own = waiting.values().filter(|place| place.principal == principal).count();
         // Those who cannot be told from each other share the larger number.
@@ -75,7 +75,7 @@ impl Parking {
     }
 
     /// The call that a client comes back for, once.
-    pub(super) fn take(&self, principal: &Principal, name: &str) -> Option<Parked> {
+    pub(super) fn take(&self, principal: &Holder, name: &str) -> Option<Parked> {
         let mut waiting = self.waiting.lock();
         let place = waiting.get(name)?;
         let is_it = place.principal == *principal && place.since.elapsed() < PATIENCE;

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 
+use super::holder::Holder;
 use super::http::HttpLine;
 use super::line::{Hosts, Lost, NoSession, Seat, Sharing};
-use super::principal::Principal;
 use super::server_session::{Opener, ServerSession};
 use super::verdict::Eras;
 
@@ -28,7 +28,7 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// What a session is for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Purpose {
-    principal: Principal,
+    principal: Holder,
     /// What the client can be asked: an object.
     capabilities: String,
 }
@@ -101,7 +101,7 @@ impl Pool {
         capabilities: &str,
         is_exclusive: bool,
     ) -> Result<Lease, NoSession> {
-        let purpose = Purpose { principal: Principal::of(&seats.line), capabilities: capabilities.to_owned() };
+        let purpose = Purpose { principal: seats.line.holder(), capabilities: capabilities.to_owned() };
         let is_exclusive = is_exclusive || !purpose.principal.is_known();
         if let Some(lease) = self.take(&purpose, is_exclusive) {
             return Ok(lease);
@@ -141,7 +141,7 @@ impl Pool {
     }
 
     /// Ends sessions that nobody uses, if there are too many.
-    fn make_room(&self, principal: &Principal) -> Result<(), NoSession> {
+    fn make_room(&self, principal: &Holder) -> Result<(), NoSession> {
         let mut sessions = self.sessions.lock();
         let own = |entry: &Entry| entry.purpose.principal == *principal && principal.is_known();
         while sessions.len() >= ALL || sessions.iter().filter(|entry| own(entry)).count() >= PER_CLIENT {

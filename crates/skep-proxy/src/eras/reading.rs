@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures::StreamExt as _;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Response};
@@ -13,6 +13,7 @@ use skep_mcp::sse::{Event, Piece, Splitter};
 use skep_mcp::{Id, Kind, Message, MetaKey, Param, Payload, json, method};
 
 use super::http::HttpLine;
+use super::json_body::JsonBody;
 use super::line::{self, Line as _, Replies};
 use super::unanswered::{Problem, Said, is_answer};
 use crate::transparent::upstream::FromServer;
@@ -63,8 +64,7 @@ pub(super) struct Reading {
 #[derive(Debug)]
 enum Form {
     Events(Splitter),
-    /// One message, or several with line ends between them.
-    Json(BytesMut),
+    Json(JsonBody),
 }
 
 impl Reading {
@@ -72,7 +72,7 @@ impl Reading {
         let form = if is_stream(response.headers()) {
             Form::Events(Splitter::new(largest))
         } else {
-            Form::Json(BytesMut::new())
+            Form::Json(JsonBody::new(largest))
         };
         Self {
             line,
@@ -126,16 +126,10 @@ impl Reading {
     fn add(&mut self, data: &[u8]) -> bool {
         self.is_begun |= !data.trim_ascii().is_empty();
         match &mut self.form {
-            Form::Json(text) => {
-                text.extend_from_slice(data);
-                // A message that is followed by others ends with its line.
-                if text.ends_with(b"\n")
-                    && let Some(messages) = read(text)
-                {
-                    text.clear();
-                    self.ready.extend(messages);
-                }
-                matches!(&self.form, Form::Json(text) if text.len() <= self.largest)
+            Form::Json(body) => {
+                let Ok(texts) = body.add(data) else { return false };
+                self.ready.extend(texts.iter().filter_map(|text| read(text)).flatten());
+                true
             }
             Form::Events(splitter) => {
                 splitter.push(data);
@@ -159,10 +153,10 @@ impl Reading {
 
     /// Takes what is left when the body ends, and says what it means if there is no answer in it.
     fn finish(&mut self, is_whole: bool) -> Problem {
-        let Form::Json(text) = &mut self.form else {
+        let Form::Json(body) = &mut self.form else {
             return if is_whole { Problem::Ended } else { Problem::Lost };
         };
-        let text = std::mem::take(text);
+        let text = body.finish();
         let id = if let Expected::Answer { id, .. } = &self.expected { id.as_json() } else { "0" };
         let messages = read(&text).or_else(|| lines(&text)).or_else(|| error_without_id(&text, id));
         self.ready.extend(messages.unwrap_or_default());

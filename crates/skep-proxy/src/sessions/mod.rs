@@ -8,10 +8,12 @@ mod record;
 mod redis;
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
+use http::request::Parts;
 use skep_mcp::Revision;
 
 use self::memory::Memory;
@@ -19,6 +21,8 @@ pub use self::redis::{Redis, RedisError, RedisSettings};
 use crate::answer::{self, Answer};
 use crate::eras::seal::KEY_BYTES;
 use crate::limits::Limits;
+use crate::listener::Peer;
+use crate::middleware::identity;
 
 /// What is known about a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +32,32 @@ pub(crate) struct Session {
     pub(crate) kind: Kind,
     /// What belongs to it.
     pub(crate) metadata: Metadata,
+    /// Where its client is, as far as this process knows.
+    address: Option<IpAddr>,
+}
+
+/// Whose a session is: somebody's who proved it, or else whoever's is at this address. The addresses that one client may have
+/// in the newer protocol are one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Whose {
+    Known(Box<str>),
+    At(Option<IpAddr>),
+}
+
+/// Who begins a session.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Owner<'a> {
+    /// Who that has proved to be.
+    pub(crate) caller: Option<&'a Arc<str>>,
+    pub(crate) address: Option<IpAddr>,
+}
+
+impl<'a> Owner<'a> {
+    /// Whoever sends a request.
+    pub(crate) fn of(parts: &'a Parts) -> Self {
+        let address = parts.extensions.get::<Peer>().map(|peer| peer.address.ip());
+        Self { caller: identity::proven(&parts.extensions), address }
+    }
 }
 
 /// What belongs to a session.
@@ -56,7 +86,24 @@ impl Session {
         if let Some(owner) = owner {
             metadata.insert(OWNER.to_owned(), owner.as_ref().to_owned());
         }
-        Self { id: id.into(), kind, metadata }
+        Self { id: id.into(), kind, metadata, address: None }
+    }
+
+    /// The same, for somebody who is there.
+    #[must_use]
+    pub(crate) fn at(self, address: Option<IpAddr>) -> Self {
+        Self { address, ..self }
+    }
+
+    fn whose(&self) -> Whose {
+        let network = |address: IpAddr| match address.to_canonical() {
+            IpAddr::V6(address) => IpAddr::from((address.to_bits() >> 64 << 64).to_be_bytes()),
+            address @ IpAddr::V4(_) => address,
+        };
+        match self.metadata.get(OWNER) {
+            Some(owner) => Whose::Known(owner.as_str().into()),
+            None => Whose::At(self.address.map(network)),
+        }
     }
 
     /// Whether it was begun by this caller. Where nobody has to prove anything, everybody is the same.
@@ -106,16 +153,21 @@ enum Store {
 impl Sessions {
     pub(crate) fn new(store: SessionStore, limits: &Limits) -> Self {
         let store = match store {
-            SessionStore::Memory => Store::Memory(Memory::new(limits.session, limits.sessions)),
+            SessionStore::Memory => Store::Memory(Memory::new(limits.session, limits.sessions, limits.sessions_each)),
             SessionStore::Redis(redis) => Store::Redis(redis),
         };
         Self { store, lifetime: limits.session }
     }
 
-    /// Adds a session, unless there is one with that id. When another one had to end for it, that is named.
-    pub(crate) async fn create(&self, session: Session) -> Result<Option<Arc<str>>, Unavailable> {
+    /// Adds a session, unless there is one with that id. When another one had to end for it, that is named: one that is open
+    /// ends only if there is no other.
+    pub(crate) async fn create(
+        &self,
+        session: Session,
+        is_open: impl Fn(&str) -> bool + Send,
+    ) -> Result<Option<Arc<str>>, Unavailable> {
         match &self.store {
-            Store::Memory(memory) => Ok(memory.create(session)),
+            Store::Memory(memory) => Ok(memory.create(session, is_open)),
             Store::Redis(redis) => redis.create(&session, self.lifetime).await.map(|()| None),
         }
     }

@@ -44,7 +44,7 @@ impl Record {
 
     /// The session, as the client knows it.
     pub(super) fn session(&self, id: &str) -> Session {
-        Session { id: id.into(), kind: kind(self.0.get("type")), metadata: self.metadata() }
+        Session { id: id.into(), kind: kind(self.0.get("type")), metadata: self.metadata(), address: None }
     }
 
     /// The same session after a change.

@@ -44,6 +44,8 @@ pub struct Bridge {
     over: CancellationToken,
     /// Whether anything was asked in a session.
     is_taken_up: AtomicBool,
+    /// Whether somebody was warned that the client leaves questions unread.
+    is_unread_known: AtomicBool,
     calls: Arc<Calls>,
     clients: Clients,
     pub(super) sessions: Sessions,
@@ -98,6 +100,7 @@ impl Bridge {
             pool: None,
             over: CancellationToken::new(),
             is_taken_up: AtomicBool::new(false),
+            is_unread_known: AtomicBool::new(false),
             calls: Calls::new(sender, limits.request, audience),
             clients: Clients::default(),
             sessions: Sessions::new(store, &limits),
@@ -153,6 +156,13 @@ impl Bridge {
     /// Whether anything was asked in a session.
     pub(super) fn is_taken_up(&self) -> bool {
         self.is_taken_up.load(Ordering::Relaxed)
+    }
+
+    /// Warns of a client that leaves questions unread, once for its session.
+    pub(super) fn warn_unread(&self) {
+        if !self.is_unread_known.swap(true, Ordering::Relaxed) {
+            tracing::warn!("the client does not read what the MCP server asks; questions are refused for it");
+        }
     }
 
     /// Whether nobody waits for anything.

@@ -1,7 +1,5 @@
 //! Who makes a request, as far as its answer is concerned.
 
-use std::sync::Arc;
-
 use skep_mcp::Revision;
 
 use super::clients::Client;
@@ -10,7 +8,7 @@ use super::clients::Client;
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Caller<'a> {
     /// Its session, if it has one.
-    pub(super) session: Option<&'a Arc<str>>,
+    pub(super) client: Option<&'a Client>,
     /// The revision that it reads.
     pub(super) revision: Option<Revision>,
 }
@@ -18,12 +16,12 @@ pub(super) struct Caller<'a> {
 impl<'a> Caller<'a> {
     /// Somebody within a session, or somebody without one who reads this revision.
     pub(super) fn of(client: Option<&'a Client>, without: Option<Revision>) -> Self {
-        client.map_or(Self { session: None, revision: without }, Self::from)
+        client.map_or(Self { client: None, revision: without }, Self::from)
     }
 }
 
 impl<'a> From<&'a Client> for Caller<'a> {
     fn from(client: &'a Client) -> Self {
-        Self { session: Some(&client.id), revision: Some(client.revision()) }
+        Self { client: Some(client), revision: Some(client.revision()) }
     }
 }

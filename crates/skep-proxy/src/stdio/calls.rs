@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use skep_mcp::fault::{Fault, TRANSPORT_ERROR};
+use skep_mcp::fault::{Fault, INTERNAL_ERROR, TRANSPORT_ERROR};
 use skep_mcp::json::{self, Span};
 use skep_mcp::{Id, Message, MetaKey, Param, Revision, method, translate};
 use tokio::sync::mpsc;
@@ -20,6 +20,7 @@ pub(super) use self::ticket::Ticket;
 use super::audience::Audience;
 use super::caller::Caller;
 use super::events::{End, EventStream};
+use super::load::TooMuch;
 use super::mirrors::Mirrors;
 use crate::eras::alone::Alone;
 
@@ -39,6 +40,37 @@ pub(super) struct Calls {
 /// The server does not read fast enough.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Full;
+
+/// Why a request was not sent.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Unsent {
+    /// The server does not read fast enough.
+    Full,
+    /// The client has too much under way already.
+    TooMuch,
+}
+
+impl From<Full> for Unsent {
+    fn from(Full: Full) -> Self {
+        Self::Full
+    }
+}
+
+impl From<TooMuch> for Unsent {
+    fn from(TooMuch: TooMuch) -> Self {
+        Self::TooMuch
+    }
+}
+
+impl Unsent {
+    /// What a client is told.
+    pub(super) fn fault(self) -> Fault {
+        match self {
+            Self::Full => Fault::new(INTERNAL_ERROR, "Internal error"),
+            Self::TooMuch => TooMuch::fault(),
+        }
+    }
+}
 
 /// Ids stay below 2^50, so that they are exact in every language and have room to grow.
 const UNUSED_BITS: u32 = 14;
@@ -61,10 +93,12 @@ impl Calls {
         caller: Caller<'_>,
         stream: &Arc<EventStream>,
         ends_stream: bool,
-    ) -> Result<Ticket, Full> {
+    ) -> Result<Ticket, Unsent> {
         let older = caller.revision.filter(|revision| *revision < *self.revision.lock());
+        let share = caller.client.map(|client| client.load().take(kept_bytes(message))).transpose()?;
         let owed = (!ends_stream).then(|| stream.owe());
-        self.send_call(message, |call| Call { owner: caller.session.cloned(), older, owed, ..call }, stream)
+        let owner = caller.client.map(|client| Arc::clone(&client.id));
+        Ok(self.send_call(message, |call| Call { owner, share, owed, older, ..call }, stream)?)
     }
 
     /// The same for a request that stands alone, as a client of such a server sent it.
@@ -73,8 +107,8 @@ impl Calls {
         message: &Message,
         stream: &Arc<EventStream>,
         alone: Alone,
-    ) -> Result<Ticket, Full> {
-        self.send_call(message, |call| Call { alone: Some(alone), ..call }, stream)
+    ) -> Result<Ticket, Unsent> {
+        Ok(self.send_call(message, |call| Call { alone: Some(alone), ..call }, stream)?)
     }
 
     fn send_call(
@@ -87,6 +121,7 @@ impl Calls {
         let is_listening = message.method() == method::LISTEN;
         let call = finish(Call {
             owner: None,
+            share: None,
             id: message.owned_id().unwrap_or_else(|| Id::from(number)),
             token: message.meta(MetaKey::ProgressToken).map(Into::into),
             stream: Arc::clone(stream),
@@ -149,6 +184,16 @@ impl Calls {
                 call.stream.end(None, End::Closed);
             }
             self.tell_cancelled(number, "nobody waits for it any more");
+        }
+    }
+
+    /// Calls off all requests of a session that has ended.
+    pub(super) fn leave(&self, owner: &str) {
+        let is_its = |call: &Call| call.owner.as_deref() == Some(owner);
+        let left: Vec<_> = self.waiting.lock().extract_if(|_, call| is_its(call)).collect();
+        for (number, call) in left {
+            call.fail(&Fault::new(INTERNAL_ERROR, "the session has ended"), End::Closed);
+            self.tell_cancelled(number, "its session has ended");
         }
     }
 
@@ -237,6 +282,11 @@ impl Calls {
     pub(super) fn len(&self) -> usize {
         self.waiting.lock().len()
     }
+}
+
+/// The bytes of a request that are kept until its answer.
+fn kept_bytes(message: &Message) -> usize {
+    message.id().map_or(0, str::len) + message.meta(MetaKey::ProgressToken).map_or(0, str::len)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use bytes::Bytes;
 use http::HeaderValue;
@@ -10,6 +11,7 @@ use parking_lot::Mutex;
 use skep_mcp::Revision;
 
 use super::events::{End, EventStream, parse_event_id};
+use super::load::Load;
 use crate::answer::{self, Answer};
 use crate::limits;
 use crate::open_ended::OpenEnded;
@@ -28,6 +30,7 @@ pub(crate) struct Client {
     /// Answers that the client can come back for.
     resumable: Mutex<Vec<Arc<EventStream>>>,
     next: AtomicU64,
+    load: Arc<Load>,
 }
 
 /// The name of the stream for messages that belong to no request.
@@ -42,6 +45,7 @@ impl Client {
             background: EventStream::new(BACKGROUND, resumable),
             resumable: Mutex::default(),
             next: AtomicU64::new(BACKGROUND + 1),
+            load: Arc::default(),
         })
     }
 
@@ -55,6 +59,11 @@ impl Client {
         *self.revision.lock() = revision;
     }
 
+    /// What the session has under way.
+    pub(crate) fn load(&self) -> &Arc<Load> {
+        &self.load
+    }
+
     /// A stream of its own for one request.
     pub(crate) fn stream(&self) -> Arc<EventStream> {
         EventStream::new(self.next.fetch_add(1, Ordering::Relaxed), true)
@@ -62,8 +71,8 @@ impl Client {
 
     /// Keeps a stream for a client that loses it, and in exchange forgets the ones that ended first.
     pub(crate) fn remember(&self, stream: &Arc<EventStream>) {
+        self.forget_ended(Instant::now());
         let mut streams = self.resumable.lock();
-        streams.retain(|stream| stream.ended().is_none_or(|ended| ended.elapsed() < limits::RESUMABLE));
         let is_full = |streams: &Vec<Arc<EventStream>>| {
             let bytes: usize = streams.iter().map(|stream| stream.bytes()).sum();
             streams.len() >= limits::STREAMS_PER_SESSION || bytes > limits::EVENT_BYTES_PER_STREAM
@@ -73,6 +82,12 @@ impl Client {
             streams.remove(oldest);
         }
         streams.push(Arc::clone(stream));
+    }
+
+    /// Forgets the streams that ended so long ago that nobody comes back for them.
+    fn forget_ended(&self, now: Instant) {
+        let is_kept = |ended: Instant| now.saturating_duration_since(ended) < limits::RESUMABLE;
+        self.resumable.lock().retain(|stream| stream.ended().is_none_or(is_kept));
     }
 
     /// The stream of that name.
@@ -100,7 +115,8 @@ impl Client {
         &self.background
     }
 
-    fn close(&self) {
+    /// Ends its streams.
+    pub(crate) fn close(&self) {
         self.background.end(None, End::Closed);
         for stream in self.resumable.lock().drain(..) {
             stream.end(None, End::Closed);
@@ -131,11 +147,18 @@ impl Clients {
         self.0.lock().get(id).cloned()
     }
 
-    /// Ends the streams of a session.
-    pub(crate) fn close(&self, id: &str) {
-        if let Some(client) = self.0.lock().remove(id) {
-            client.close();
-        }
+    /// Forgets a session, whose streams are still open.
+    pub(crate) fn remove(&self, id: &str) -> Option<Arc<Client>> {
+        self.0.lock().remove(id)
+    }
+
+    /// Whether somebody reads a stream of this session.
+    pub(crate) fn is_open(&self, id: &str) -> bool {
+        let clients = self.0.lock();
+        let is_read = |client: &Arc<Client>| {
+            client.background.is_open() || client.resumable.lock().iter().any(|stream| stream.is_open())
+        };
+        clients.get(id).is_some_and(is_read)
     }
 
     /// The sessions that have such a stream open.
@@ -143,6 +166,13 @@ impl Clients {
         let clients = self.0.lock();
         let listening = clients.values().filter(|client| client.is_session && client.background.is_open());
         listening.map(|client| Arc::clone(&client.id)).collect()
+    }
+
+    /// Forgets the streams of all sessions that ended so long ago that nobody comes back for them.
+    pub(crate) fn forget_ended(&self, now: Instant) {
+        for client in self.0.lock().values() {
+            client.forget_ended(now);
+        }
     }
 
     /// Ends all streams.
@@ -206,7 +236,7 @@ mod tests {
         assert_eq!((a.background().bytes(), b.background().bytes()), (2, 0));
         drop(reading);
         assert!(clients.listening().is_empty());
-        clients.close("a");
+        clients.remove("a").unwrap().close();
         assert_eq!(clients.ids(), [Arc::<str>::from("b")]);
     }
 }

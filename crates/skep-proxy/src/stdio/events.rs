@@ -14,8 +14,9 @@ use bytes::Bytes;
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use parking_lot::Mutex;
-use skep_mcp::Message;
+use skep_mcp::fault::{Fault, INTERNAL_ERROR};
 use skep_mcp::sse::Frame;
+use skep_mcp::{Id, Message};
 use tokio::sync::Notify;
 
 use self::reader::Reader;
@@ -169,6 +170,16 @@ impl EventStream {
         if self.has_room() {
             self.push(message);
         }
+    }
+
+    /// Adds an answer to the request of this id. A client that has left too much unread is told only that there was one.
+    pub(crate) fn answer(&self, answer: Bytes, id: Option<&Id>) {
+        if self.bytes() < limits::UNREAD_ANSWER_BYTES {
+            return self.push(answer);
+        }
+        tracing::warn!(bytes = answer.len(), "dropped an answer, because the client does not read those before it");
+        let fault = Fault::new(INTERNAL_ERROR, "the answer is lost: the client has left too many unread");
+        self.push(fault.answer(id).into());
     }
 
     /// Whether the client keeps up.

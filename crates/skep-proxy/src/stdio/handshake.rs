@@ -113,7 +113,7 @@ impl Handshake {
 
 async fn ask(calls: Arc<Calls>, request: Message, audience: Audience) -> Result<Agreed, Failure> {
     let stream = EventStream::new(0, false);
-    let ticket = calls.begin(&request, Caller::default(), &stream, true).map_err(|Full| Refusal::Full)?;
+    let ticket = calls.begin(&request, Caller::default(), &stream, true).map_err(|_| Refusal::Full)?;
     // A handshake is never called off.
     ticket.keep();
     let (end, answer) = stream.outcome().await;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use skep_mcp::fault::{Fault, METHOD_NOT_FOUND};
+use skep_mcp::fault::{Fault, INTERNAL_ERROR, METHOD_NOT_FOUND};
 use skep_mcp::lines::{Line, object_in};
 use skep_mcp::{Kind, Message, MetaKey, Param, Payload, method};
 
@@ -47,23 +47,34 @@ impl Bridge {
     /// client it is about.
     fn asked(&self, message: &Message) -> bool {
         let Some(id) = message.owned_id() else { return false };
-        let refused = |told: String| Fault::new(METHOD_NOT_FOUND, told).answer(Some(&id));
+        let refused = |code, told: String| Fault::new(code, told).answer(Some(&id));
         let answer = match (message.method(), self.audience()) {
             (method::PING, _) => format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, id.as_json()),
-            (name, Audience::Everybody) => {
-                refused(format!("server-initiated {name} is not supported by a server that clients share"))
-            }
+            (name, Audience::Everybody) => refused(
+                METHOD_NOT_FOUND,
+                format!("server-initiated {name} is not supported by a server that clients share"),
+            ),
             (name, Audience::OneSession) => {
                 let listening = || self.clients().only().filter(|client| client.background().is_open());
                 let heard = self.calls().newest_stream();
                 match heard.or_else(|| listening().map(|client| Arc::clone(client.background()))) {
-                    Some(stream) => {
+                    Some(stream) if stream.has_room() => {
                         stream.push(message.text().clone());
                         // A person may have to think about it.
                         self.calls().extend(QUESTION);
                         return true;
                     }
-                    None => refused(format!("server-initiated {name} reaches nobody: the client does not listen")),
+                    Some(_) => {
+                        self.warn_unread();
+                        refused(
+                            INTERNAL_ERROR,
+                            format!("server-initiated {name} has to wait: the client reads too slowly"),
+                        )
+                    }
+                    None => {
+                        let told = format!("server-initiated {name} reaches nobody: the client does not listen");
+                        refused(METHOD_NOT_FOUND, told)
+                    }
                 }
             }
         };

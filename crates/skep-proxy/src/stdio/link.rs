@@ -22,6 +22,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// A connection that lasted so long was no failure.
 const STEADY: Duration = Duration::from_mins(1);
+/// How long a server that has closed its input may go on to say something.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 /// How often requests that wait too long are looked for.
 const SWEEP: Duration = Duration::from_secs(1);
 
@@ -111,9 +113,12 @@ impl Bridge {
             self.readiness().set(State::Ready);
             std::future::pending::<()>().await;
         };
+        let reading = self.read(&mut output);
+        tokio::pin!(reading);
         tokio::select! {
-            () = self.read(&mut output) => {}
-            () = write(&mut input, outgoing) => {}
+            () = &mut reading => {}
+            // One that reads no more may still have answers to give.
+            () = write(&mut input, outgoing) => drop(tokio::time::timeout(LAST_WORDS, reading).await),
             () = greeting => {}
         }
     }
@@ -146,7 +151,7 @@ impl Bridge {
         let sessions = async {
             loop {
                 tokio::time::sleep(SWEEP_SESSIONS.min(self.limits().session / 2)).await;
-                if self.sweep_sessions().await.is_err() {
+                if self.sweep_sessions(Instant::now()).await.is_err() {
                     tracing::debug!("sessions that have ended are kept until the store can be asked");
                 }
             }

@@ -16,6 +16,7 @@ pub(crate) mod events;
 mod handshake;
 mod incoming;
 mod link;
+pub(crate) mod load;
 pub(crate) mod log_level;
 pub(crate) mod mirrors;
 mod other_era;

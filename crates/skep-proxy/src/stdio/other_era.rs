@@ -11,15 +11,15 @@ use super::clients::Client;
 use super::handshake::Refusal;
 use super::process_line::{ProcessLine, SharedProcess};
 use crate::answer::Answer;
+use crate::eras::holder::Holder;
 use crate::eras::legacy_client::{self, LegacyClient};
 use crate::eras::line::{self, Line};
 use crate::eras::modern_client::ModernClient;
 use crate::eras::parking::Parking;
-use crate::eras::principal::Principal;
 use crate::eras::seal::States;
 use crate::eras::verdict::{self, Verdict};
 use crate::intake::Accepts;
-use crate::sessions::Unavailable;
+use crate::sessions::{Owner, Unavailable};
 
 /// How a process says that it does not know what a handshake is.
 const UNKNOWN: [i64; 4] = [METHOD_NOT_FOUND, INVALID_PARAMS, INVALID_REQUEST, UNSUPPORTED_REVISION];
@@ -29,8 +29,8 @@ const UNKNOWN: [i64; 4] = [METHOD_NOT_FOUND, INVALID_PARAMS, INVALID_REQUEST, UN
 pub(super) enum Place<'a> {
     /// To a session that its stream has opened.
     Held(&'a Arc<Client>),
-    /// To a new one, of a caller who has proved to be this.
-    New(Option<&'a Arc<str>>),
+    /// To a new one, of whoever begins it.
+    New(Owner<'a>),
 }
 
 impl Bridge {
@@ -52,7 +52,7 @@ impl Bridge {
         }
         let client = ModernClient {
             hosts: Arc::new(SharedProcess(Arc::clone(self))),
-            principal: Principal::unknown(),
+            principal: Holder::Anybody,
             // A question of a process that clients share belongs to none of them.
             parking: Arc::new(Parking::new(false)),
             states: states.clone(),

@@ -11,7 +11,6 @@ use skep_mcp::{Message, method};
 use super::audience::Audience;
 use super::bridge::Bridge;
 use super::caller::Caller;
-use super::calls::Full;
 use super::clients::Client;
 use super::events::EventStream;
 use super::handshake::Refusal;
@@ -47,7 +46,7 @@ impl Line for ProcessLine {
             // Whoever has the process alone hears all that it says.
             let stream = EventStream::new(0, self.bridge.audience() == Audience::OneSession);
             let ticket =
-                self.bridge.calls().begin(request, Caller::default(), &stream, true).map_err(|Full| Lost::Unreached)?;
+                self.bridge.calls().begin(request, Caller::default(), &stream, true).map_err(|_| Lost::Unreached)?;
             Ok(stream.messages(ticket))
         })
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::StatusCode;
 use serde_json::json;
-use skep_mcp::fault::{Fault, INTERNAL_ERROR, METHOD_NOT_FOUND};
+use skep_mcp::fault::{Fault, METHOD_NOT_FOUND};
 use skep_mcp::{Message, Param, Revision, method};
 
 use super::audience::Audience;
@@ -62,9 +62,15 @@ impl Bridge {
         if message.method() == method::PING {
             return Some(done());
         }
+        let unknown = |why: &str| {
+            let fault = Fault::new(METHOD_NOT_FOUND, format!("Method not found: {}{why}", message.method()));
+            Some(fault.answer(message.owned_id().as_ref()).into())
+        };
+        if matches!(message.method(), method::DISCOVER | method::LISTEN) {
+            return unknown("; it belongs to requests that stand alone");
+        }
         if self.audience() == Audience::Everybody && message.method().starts_with(method::TASKS) {
-            let told = format!("Method not found: {}; clients share the MCP server", message.method());
-            return Some(Fault::new(METHOD_NOT_FOUND, told).answer(message.owned_id().as_ref()).into());
+            return unknown("; clients share the MCP server");
         }
         let client = client?;
         let uri = message.param_text(Param::Uri).filter(|uri| !uri.is_empty());
@@ -74,9 +80,12 @@ impl Bridge {
                 let ask = async || {
                     let (end, text) = self.forward(client.into(), message).await;
                     answer = Some(text);
-                    end == End::Answered
+                    end
                 };
-                let changed = self.subscriptions().add(&client.id, &uri?, ask).await;
+                let uri = uri?;
+                let is_there = || self.clients().get(&client.id).is_some();
+                let tell = || self.tell_unsubscribed(&uri);
+                let changed = self.subscriptions().add(&client.id, &uri, is_there, ask, tell).await;
                 Some(if changed == Changed::Alone { done() } else { answer.unwrap_or_else(done) })
             }
             method::UNSUBSCRIBE => {
@@ -101,6 +110,11 @@ impl Bridge {
         }
     }
 
+    /// Nobody watches a resource any more.
+    pub(super) fn tell_unsubscribed(&self, uri: &str) {
+        self.tell(method::UNSUBSCRIBE, &json!({"uri": uri}));
+    }
+
     /// The answer to a request whose client takes no stream.
     pub(super) async fn ask(&self, client: Option<&Arc<Client>>, message: &Message) -> Bytes {
         if let Err(refusal) = self.handshake().agree(self.calls(), None).await {
@@ -116,10 +130,9 @@ impl Bridge {
     /// Sends a request and waits for its answer.
     async fn forward(&self, caller: Caller<'_>, message: &Message) -> (End, Bytes) {
         let stream = EventStream::new(0, false);
-        let Ok(_ticket) = self.calls().begin(message, caller, &stream, true) else {
-            let fault = Fault::new(INTERNAL_ERROR, "Internal error");
-            return (End::Lost, fault.answer(message.owned_id().as_ref()).into());
-        };
-        stream.outcome().await
+        match self.calls().begin(message, caller, &stream, true) {
+            Ok(_ticket) => stream.outcome().await,
+            Err(why) => (End::Lost, why.fault().answer(message.owned_id().as_ref()).into()),
+        }
     }
 }

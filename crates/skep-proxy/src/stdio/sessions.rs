@@ -1,6 +1,7 @@
 //! The sessions of a bridge, from their beginning to whatever is let go of with them.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use serde_json::json;
 use skep_mcp::{Revision, method};
@@ -9,7 +10,7 @@ use super::audience::Audience;
 use super::bridge::Bridge;
 use super::clients::Client;
 use crate::eras::legacy_client::{self, LegacyClient};
-use crate::sessions::{Kind, Session, Unavailable};
+use crate::sessions::{Kind, Owner, Session, Unavailable};
 
 impl Bridge {
     /// Begins a session.
@@ -17,9 +18,9 @@ impl Bridge {
         &self,
         revision: Revision,
         kind: Kind,
-        owner: Option<&Arc<str>>,
+        owner: Owner<'_>,
     ) -> Result<Arc<Client>, Unavailable> {
-        self.begin_session(Session::new(&uuid::Uuid::new_v4().to_string(), kind, revision, owner)).await
+        self.begin_session(new_session(kind, revision, owner)).await
     }
 
     /// Begins a session for a client that is older than the process, and can be asked this.
@@ -27,9 +28,9 @@ impl Bridge {
         &self,
         revision: Revision,
         capabilities: &str,
-        owner: Option<&Arc<str>>,
+        owner: Owner<'_>,
     ) -> Result<Arc<Client>, Unavailable> {
-        let mut session = Session::new(&uuid::Uuid::new_v4().to_string(), Kind::Streamable, revision, owner);
+        let mut session = new_session(Kind::Streamable, revision, owner);
         legacy_client::mark(&mut session, capabilities);
         let client = self.begin_session(session).await?;
         self.keep_legacy_client(LegacyClient::new(Arc::clone(&client), revision, capabilities));
@@ -38,7 +39,7 @@ impl Bridge {
 
     async fn begin_session(&self, session: Session) -> Result<Arc<Client>, Unavailable> {
         let (id, revision, kind) = (Arc::clone(&session.id), session.revision(), session.kind);
-        if let Some(ended) = self.sessions.create(session).await? {
+        if let Some(ended) = self.sessions.create(session, |id| self.clients().is_open(id)).await? {
             self.leave(&ended);
         }
         Ok(self.clients().open(&id, revision, kind == Kind::Streamable))
@@ -95,9 +96,10 @@ impl Bridge {
         self.leave(id);
     }
 
-    /// Ends the sessions that were not used for too long. One that listens is used. What the store does not tell now, it
+    /// Ends the sessions that were not used for too long, and forgets answers that nobody came back for. One that listens is used. What the store does not tell now, it
     /// tells the next time.
-    pub(super) async fn sweep_sessions(&self) -> Result<(), Unavailable> {
+    pub(super) async fn sweep_sessions(&self, now: Instant) -> Result<(), Unavailable> {
+        self.clients().forget_ended(now);
         for id in self.clients().listening() {
             self.sessions.get(&id).await?;
         }
@@ -112,7 +114,12 @@ impl Bridge {
 
     /// Lets go of everything that this process holds for a session.
     fn leave(&self, id: &str) {
-        self.clients().close(id);
+        let client = self.clients().remove(id);
+        // Whoever waits is told before the streams end.
+        self.calls().leave(id);
+        if let Some(client) = client {
+            client.close();
+        }
         self.forget(id);
     }
 
@@ -124,11 +131,42 @@ impl Bridge {
         if let Some(client) = self.legacy_clients.lock().remove(session) {
             client.close();
         }
-        for uri in self.subscriptions().forget(session) {
-            self.tell(method::UNSUBSCRIBE, &json!({"uri": &*uri}));
-        }
+        self.subscriptions().forget(session, |uri| self.tell_unsubscribed(uri));
         if let Some(level) = self.log_levels().forget(session) {
             self.tell(method::SET_LOG_LEVEL, &json!({"level": level}));
         }
+    }
+}
+
+fn new_session(kind: Kind, revision: Revision, owner: Owner<'_>) -> Session {
+    Session::new(&uuid::Uuid::new_v4().to_string(), kind, revision, owner.caller).at(owner.address)
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::limits::{Limits, RESUMABLE};
+    use crate::readiness::Readiness;
+    use crate::stdio::events::End;
+
+    #[tokio::test]
+    async fn answers_that_nobody_comes_back_for_are_forgotten_in_a_session_that_does_nothing_more() {
+        let bridge = Bridge::new(Limits::default(), Readiness::default());
+        let client = bridge
+            .open_session(Revision::November2025, Kind::Streamable, Owner { caller: None, address: None })
+            .await
+            .unwrap();
+        let stream = client.stream();
+        client.remember(&stream);
+        stream.end(Some(Bytes::from_static(b"{}")), End::Answered);
+        let begun = Instant::now();
+        let held = Arc::downgrade(&stream);
+        drop(stream);
+        bridge.sweep_sessions(begun).await.unwrap();
+        assert!(held.upgrade().is_some(), "the client may come back");
+        bridge.sweep_sessions(begun + RESUMABLE).await.unwrap();
+        assert!(held.upgrade().is_none());
     }
 }

@@ -11,9 +11,11 @@ use skep_mcp::{Kind, Message, Payload, Revision, header, method};
 
 use super::bridge::Bridge;
 use super::caller::Caller;
+use super::calls::{Ticket, Unsent};
 use super::clients::Client;
 use super::connect::Connector;
 use super::handshake;
+use super::load::TooMuch;
 use super::other_era::Place;
 use super::processes::Begun;
 use crate::answer::{self, Answer};
@@ -21,7 +23,7 @@ use crate::forwarded::{self, Forwarded};
 use crate::intake::{self, Accepts};
 use crate::middleware::identity;
 use crate::open_ended::OpenEnded;
-use crate::sessions::{self, Unavailable};
+use crate::sessions::{self, Owner, Unavailable};
 use crate::upload::Upload;
 
 /// Where the two endpoints are.
@@ -88,6 +90,9 @@ impl Sse {
         if request.method() != Method::GET {
             return answer::wrong_method("GET");
         }
+        if let Some(reason) = self.bridge.readiness().reason() {
+            return answer::not_ready(&reason);
+        }
         let (parts, _) = request.into_parts();
         let opened = async { self.begin_session(self.bridge.begin().await?, scheme, &parts).await };
         opened.await.map_or_else(|refusal| refusal, |(answer, _)| answer)
@@ -104,8 +109,8 @@ impl Sse {
     }
 
     async fn begin_session(&self, begun: Begun, scheme: &str, parts: &Parts) -> Result<(Answer, Arc<str>), Answer> {
-        let owner = identity::proven(&parts.extensions);
-        let client = begun.bridge.open_session(Revision::November2024, sessions::Kind::Sse, owner).await?;
+        let opened = begun.bridge.open_session(Revision::November2024, sessions::Kind::Sse, Owner::of(parts));
+        let client = opened.await?;
         let address = self.address(scheme, &parts.headers, &parts.uri, &client.id);
         let first = Frame { name: Some("endpoint"), data: address.as_bytes(), ..Default::default() }.encode();
         let gone = Gone { bridge: Arc::clone(&begun.bridge), id: Arc::clone(&client.id) };
@@ -153,6 +158,7 @@ impl Sse {
             Ok(Payload::Batch(_)) => return Err(bad("Error parsing JSON-RPC message: it is a batch")),
             Err(error) => return Err(bad(&format!("Error parsing JSON-RPC message: {error}"))),
         };
+        let message = intake::within_session(&message).unwrap_or(message);
         match message.kind() {
             Kind::Request => begin(bridge, client, message)?,
             _ if let Some(client) = bridge.legacy_client(&client.id) => client.note(message),
@@ -172,32 +178,42 @@ fn begin(bridge: Arc<Bridge>, client: Arc<Client>, message: Message) -> Result<(
     if !client.background().has_room() {
         return Err(failed());
     }
-    let needs_us = matches!(
-        message.method(),
-        method::INITIALIZE | method::PING | method::SUBSCRIBE | method::UNSUBSCRIBE | method::SET_LOG_LEVEL
-    ) || message.method().starts_with(method::TASKS);
-    if !needs_us && bridge.handshake().is_agreed() {
+    if !needs_us(message.method()) && bridge.handshake().is_agreed() {
         let ticket = bridge.calls().begin(&message, Caller::from(&*client), client.background(), false);
-        return ticket.map(super::calls::Ticket::keep).map_err(|_| failed());
+        return ticket.map(Ticket::keep).map_err(|why| match why {
+            Unsent::TooMuch => TooMuch::answer(&message),
+            Unsent::Full => failed(),
+        });
     }
+    let share = client.load().take(message.text().len()).map_err(|TooMuch| TooMuch::answer(&message))?;
     let owed = client.background().owe();
     // These are rare. They end with the patience that we have for the server.
     tokio::spawn(async move {
         if let Some(older) = bridge.legacy_client(&client.id) {
-            return older.answer_on(bridge.line(), message, client.background()).await;
+            older.answer_on(bridge.line(), message, client.background()).await;
+            return drop((owed, share));
         }
         let answer = if message.method() == method::INITIALIZE {
             initialize(&bridge, &client, &message).await
         } else {
             bridge.ask(Some(&client), &message).await
         };
-        client.background().push(answer);
-        drop(owed);
+        client.background().answer(answer, message.owned_id().as_ref());
+        drop((owed, share));
         if let Some(older) = bridge.legacy_client(&client.id) {
             older.tell_changes(bridge.line()).await;
         }
     });
     Ok(())
+}
+
+/// Whether a request cannot go to the server as it is.
+fn needs_us(name: &str) -> bool {
+    let is_ours = matches!(
+        name,
+        method::INITIALIZE | method::PING | method::SUBSCRIBE | method::UNSUBSCRIBE | method::SET_LOG_LEVEL
+    );
+    is_ours || matches!(name, method::DISCOVER | method::LISTEN) || name.starts_with(method::TASKS)
 }
 
 async fn initialize(bridge: &Arc<Bridge>, client: &Arc<Client>, message: &Message) -> Bytes {

@@ -6,8 +6,8 @@ use http::request::Parts;
 use skep_mcp::Message;
 use skep_mcp::era::Era;
 
-use super::calls::{Full, Ticket};
-use super::streamable::{Streamable, full};
+use super::calls::Ticket;
+use super::streamable::{Streamable, unsent};
 use crate::answer::{self, Answer};
 use crate::eras::alone::Alone;
 use crate::eras::listeners::Place;
@@ -42,7 +42,7 @@ impl Streamable {
         let reply = Reply { accepts, era: Era::Modern, client: None };
         let stream = reply.stream();
         let ticket = self.0.calls().begin_alone(opened.as_ref().unwrap_or(message), &stream, alone);
-        let ticket = ticket.map_err(|Full| full(&reply, message))?;
+        let ticket = ticket.map_err(|why| unsent(why, &reply, message))?;
         Ok(reply.give(&stream, ticket, Ticket::keep).await)
     }
 }

@@ -6,22 +6,22 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use skep_mcp::era::Era;
-use skep_mcp::fault::{Fault, INTERNAL_ERROR};
 use skep_mcp::{Kind, Message, Payload, Revision, header, method};
 
 use super::bridge::Bridge;
 use super::caller::Caller;
-use super::calls::{Full, Ticket};
+use super::calls::{Ticket, Unsent};
 use super::clients::Client;
 use super::connect::Connector;
 use super::handshake::{self, Refusal};
+use super::load::TooMuch;
 use super::other_era::Place;
 use super::processes::Begun;
 use crate::answer::{self, Answer};
 use crate::intake::{self, Accepts};
 use crate::middleware::identity;
 use crate::reply::{Reply, whole};
-use crate::sessions;
+use crate::sessions::{self, Owner};
 use crate::upload::Upload;
 
 /// The endpoint.
@@ -88,6 +88,9 @@ impl Streamable {
                 Kind::Notification | Kind::Response => Ok(answer::empty(StatusCode::ACCEPTED)),
             };
         }
+        if message.kind() != Kind::Request && matches!(named, Named::Nothing) {
+            intake::require_version(headers)?;
+        }
         let within = intake::within_session(message);
         let message = within.as_ref().unwrap_or(message);
         let is_handshake = message.method() == method::INITIALIZE;
@@ -108,7 +111,7 @@ impl Streamable {
         }
         if is_handshake && message.kind() == Kind::Request {
             let begun = endpoint.0.begin().await?;
-            return initialize(begun, identity::proven(&parts.extensions), accepts, message).await;
+            return initialize(begun, Owner::of(parts), accepts, message).await;
         }
         endpoint.take_within(client, accepts, intake::revision(headers), message).await
     }
@@ -145,7 +148,7 @@ impl Streamable {
     ) -> Result<Answer, Answer> {
         let accepts = Accepts::read(&parts.headers)?;
         let begun = self.0.begin_with(connector).await?;
-        initialize(begun, identity::proven(&parts.extensions), accepts, message).await
+        initialize(begun, Owner::of(parts), accepts, message).await
     }
 
     /// Answers a request. One without a session reads the revision `without`.
@@ -156,22 +159,20 @@ impl Streamable {
         }
         let stream = reply.stream();
         let caller = Caller::of(reply.client.as_deref(), Some(without));
-        let ticket = self.0.calls().begin(message, caller, &stream, true).map_err(|Full| full(&reply, message))?;
+        let ticket = self.0.calls().begin(message, caller, &stream, true);
+        let ticket = ticket.map_err(|why| unsent(why, &reply, message))?;
         Ok(reply.give(&stream, ticket, Ticket::keep).await)
     }
 
     async fn get(&self, parts: &Parts) -> Result<Answer, Answer> {
         let headers = &parts.headers;
+        if named(headers)?.is_none() {
+            // There is no stream but that of a session.
+            return Err(answer::wrong_method("POST, DELETE"));
+        }
         Accepts::require_events(headers)?;
         let own = self.of_session(headers)?;
-        let client = match own.named(parts).await? {
-            Named::Alive(client) => client,
-            Named::Unknown => return Err(answer::no_such_session(None)),
-            Named::Nothing => {
-                let told = "Mcp-Session-Id header required for standalone SSE";
-                return Err(answer::text(StatusCode::BAD_REQUEST, told));
-            }
-        };
+        let Named::Alive(client) = own.named(parts).await? else { return Err(answer::no_such_session(None)) };
         if let Some(client) = own.0.legacy_client(&client.id) {
             return Ok(client.listen(own.0.line(), headers).await);
         }
@@ -187,12 +188,7 @@ impl Streamable {
 }
 
 /// Answers a handshake, in a session that begins with it.
-async fn initialize(
-    begun: Begun,
-    caller: Option<&Arc<str>>,
-    accepts: Accepts,
-    message: &Message,
-) -> Result<Answer, Answer> {
+async fn initialize(begun: Begun, owner: Owner<'_>, accepts: Accepts, message: &Message) -> Result<Answer, Answer> {
     let bridge = &begun.bridge;
     let agreed = if bridge.eras().refuses_handshakes() {
         Err(Refusal::Silence.into())
@@ -202,10 +198,10 @@ async fn initialize(
     let (text, client) = match agreed {
         Ok(agreed) => {
             let (text, revision) = handshake::answer(message, &agreed);
-            let client = bridge.open_session(revision, sessions::Kind::Streamable, caller).await?;
+            let client = bridge.open_session(revision, sessions::Kind::Streamable, owner).await?;
             (Bytes::from(text), Some(client))
         }
-        Err(refusal) => match bridge.open_legacy_client(message, &refusal, Place::New(caller)).await? {
+        Err(refusal) => match bridge.open_legacy_client(message, &refusal, Place::New(owner)).await? {
             Some((text, client)) => (text, Some(client)),
             None => (handshake::refusal(message.owned_id().as_ref(), &refusal).into(), None),
         },
@@ -225,13 +221,15 @@ fn named(headers: &HeaderMap) -> Result<Option<&str>, Answer> {
     Ok(intake::session(headers)?.filter(|_| !intake::is_modern(headers)))
 }
 
-/// The server does not read fast enough.
-pub(super) fn full(reply: &Reply, message: &Message) -> Answer {
-    if reply.accepts.events {
-        let fault = Fault::new(INTERNAL_ERROR, "Internal error");
-        return whole(reply.accepts, fault.answer(message.owned_id().as_ref()).into());
+/// A request cannot be sent.
+pub(super) fn unsent(why: Unsent, reply: &Reply, message: &Message) -> Answer {
+    match why {
+        Unsent::TooMuch => TooMuch::answer(message),
+        Unsent::Full if reply.accepts.events => {
+            whole(reply.accepts, why.fault().answer(message.owned_id().as_ref()).into())
+        }
+        Unsent::Full => answer::text(StatusCode::INTERNAL_SERVER_ERROR, "Failed to process request"),
     }
-    answer::text(StatusCode::INTERNAL_SERVER_ERROR, "Failed to process request")
 }
 
 #[cfg(test)]

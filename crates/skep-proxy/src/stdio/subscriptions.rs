@@ -1,9 +1,12 @@
 //! Who watches which resource. The server has one subscription for all clients that watch the same.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Deref;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+
+use super::events::End;
 
 /// All resources that are watched.
 #[derive(Debug, Default)]
@@ -15,82 +18,151 @@ struct Topic {
     /// Held while the server is told, so that it hears of changes in the order in which they were decided. Other
     /// resources do not wait.
     order: tokio::sync::Mutex<()>,
-    watchers: Mutex<HashSet<Arc<str>>>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    watchers: HashSet<Arc<str>>,
+    /// Whether the server may have a subscription.
+    is_subscribed: bool,
+    /// Whether somebody is about to tell it something.
+    is_changing: bool,
+}
+
+impl State {
+    /// Calls `tell` if the server has a subscription that nobody needs, unless somebody else sees to it.
+    fn settle(&mut self, tell: impl FnOnce()) {
+        if self.watchers.is_empty() && !self.is_changing && std::mem::take(&mut self.is_subscribed) {
+            tell();
+        }
+    }
 }
 
 impl Subscriptions {
-    /// Adds a watcher. `ask` asks the server when nobody watched before, and says whether it agreed.
-    pub(super) async fn add(&self, session: &Arc<str>, uri: &str, ask: impl AsyncFnOnce() -> bool) -> Changed {
+    /// Adds a watcher, if that one is still there in the end. `ask` asks the server when nobody watched before, and `tell`
+    /// takes that back when nobody is left to watch.
+    pub(super) async fn add(
+        &self,
+        session: &Arc<str>,
+        uri: &str,
+        is_there: impl Fn() -> bool,
+        ask: impl AsyncFnOnce() -> End,
+        tell: impl Fn(),
+    ) -> Changed {
         let topic = self.topic(uri);
-        let order = topic.order.lock().await;
-        let is_first = topic.watchers.lock().is_empty();
-        let changed = if is_first && !ask().await {
-            Changed::Asked
-        } else {
-            topic.watchers.lock().insert(Arc::clone(session));
-            if is_first { Changed::Asked } else { Changed::Alone }
-        };
-        drop(order);
-        self.forget_unused(uri, topic);
-        changed
+        let _order = topic.order.lock().await;
+        let turn = Turn::new(&topic, tell);
+        let is_first = turn.state.lock().watchers.is_empty();
+        if is_first {
+            // Whoever gives up meanwhile does not know what became of it.
+            turn.state.lock().is_subscribed = true;
+            let end = ask().await;
+            if end != End::Answered {
+                turn.state.lock().is_subscribed = !matches!(end, End::Refused(_));
+                return Changed::Asked;
+            }
+        }
+        let mut state = turn.state.lock();
+        // A session is forgotten under the same lock, after it is gone.
+        if is_there() {
+            state.watchers.insert(Arc::clone(session));
+        }
+        drop(state);
+        if is_first { Changed::Asked } else { Changed::Alone }
     }
 
     /// Removes a watcher. `tell` tells the server when nobody watches any more.
     pub(super) async fn remove(&self, session: &str, uri: &str, tell: impl AsyncFnOnce()) -> Changed {
         let topic = self.topic(uri);
-        let order = topic.order.lock().await;
+        let _order = topic.order.lock().await;
+        let turn = Turn::new(&topic, || ());
         let is_last = {
-            let mut watchers = topic.watchers.lock();
-            watchers.remove(session);
-            watchers.is_empty()
+            let mut state = turn.state.lock();
+            state.watchers.remove(session);
+            state.is_subscribed &= !state.watchers.is_empty();
+            state.watchers.is_empty()
         };
         if is_last {
             tell().await;
         }
-        drop(order);
-        self.forget_unused(uri, topic);
         if is_last { Changed::Asked } else { Changed::Alone }
     }
 
     /// Those who watch a resource.
     pub(super) fn watchers(&self, uri: &str) -> Vec<Arc<str>> {
         let topic = self.0.lock().get(uri).cloned();
-        topic.map(|topic| topic.watchers.lock().iter().cloned().collect()).unwrap_or_default()
+        topic.map(|topic| topic.state.lock().watchers.iter().cloned().collect()).unwrap_or_default()
     }
 
-    /// Forgets a session, and names the resources that nobody watches any more.
-    pub(super) fn forget(&self, session: &str) -> Vec<Box<str>> {
-        let mut unwatched = Vec::new();
+    /// Forgets a session. `tell` tells the server of a resource that nobody watches any more.
+    pub(super) fn forget(&self, session: &str, tell: impl Fn(&str)) {
         self.0.lock().retain(|uri, topic| {
-            let mut watchers = topic.watchers.lock();
-            let is_last = watchers.remove(session) && watchers.is_empty();
-            if is_last {
-                unwatched.push(uri.clone());
+            let mut state = topic.state.lock();
+            if state.watchers.remove(session) {
+                state.settle(|| tell(uri));
             }
-            !is_last || Arc::strong_count(topic) > 1
+            !state.watchers.is_empty() || Arc::strong_count(topic) > 1
         });
-        unwatched
     }
 
-    /// Forgets all, because the server that knew them is gone; what is watched is named.
+    /// The resources that somebody watches.
     pub(super) fn uris(&self) -> Vec<Box<str>> {
-        self.0
-            .lock()
-            .iter()
-            .filter(|(_, topic)| !topic.watchers.lock().is_empty())
-            .map(|(uri, _)| uri.clone())
-            .collect()
+        let topics = self.0.lock();
+        let watched = topics.iter().filter(|(_, topic)| !topic.state.lock().watchers.is_empty());
+        watched.map(|(uri, _)| uri.clone()).collect()
     }
 
-    fn topic(&self, uri: &str) -> Arc<Topic> {
-        Arc::clone(self.0.lock().entry(uri.into()).or_default())
+    fn topic(&self, uri: &str) -> InUse<'_> {
+        let topic = Arc::clone(self.0.lock().entry(uri.into()).or_default());
+        InUse { subscriptions: self, uri: uri.into(), topic }
     }
+}
 
-    fn forget_unused(&self, uri: &str, topic: Arc<Topic>) {
-        let mut topics = self.0.lock();
-        drop(topic);
-        if topics.get(uri).is_some_and(|topic| Arc::strong_count(topic) == 1 && topic.watchers.lock().is_empty()) {
-            topics.remove(uri);
+/// The turn of somebody who changes something about a resource. With its end, also when it is given up, the server has a
+/// subscription only if somebody watches.
+struct Turn<'a, T: Fn()> {
+    state: &'a Mutex<State>,
+    tell: T,
+}
+
+impl<'a, T: Fn()> Turn<'a, T> {
+    fn new(topic: &'a Topic, tell: T) -> Self {
+        topic.state.lock().is_changing = true;
+        Self { state: &topic.state, tell }
+    }
+}
+
+impl<T: Fn()> Drop for Turn<'_, T> {
+    fn drop(&mut self) {
+        let mut state = self.state.lock();
+        state.is_changing = false;
+        state.settle(&self.tell);
+    }
+}
+
+/// A resource that somebody waits for or changes. It is forgotten with the last of them if nobody watches it.
+struct InUse<'a> {
+    subscriptions: &'a Subscriptions,
+    uri: Box<str>,
+    topic: Arc<Topic>,
+}
+
+impl Deref for InUse<'_> {
+    type Target = Topic;
+
+    fn deref(&self) -> &Topic {
+        &self.topic
+    }
+}
+
+impl Drop for InUse<'_> {
+    fn drop(&mut self) {
+        let mut topics = self.subscriptions.0.lock();
+        // One of them is ours, and one is in the map.
+        let is_last = Arc::strong_count(&self.topic) == 2;
+        if is_last && self.topic.state.lock().watchers.is_empty() {
+            topics.remove(&self.uri);
         }
     }
 }
@@ -105,64 +177,4 @@ pub(super) enum Changed {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn the_server_hears_of_the_first_and_the_last_only() {
-        let subscriptions = Subscriptions::default();
-        let (a, b) = (Arc::from("a"), Arc::from("b"));
-        assert_eq!(subscriptions.add(&a, "x", async || true).await, Changed::Asked);
-        assert_eq!(subscriptions.add(&b, "x", async || panic!("asked again")).await, Changed::Alone);
-        assert_eq!(subscriptions.watchers("x").len(), 2);
-        assert_eq!(subscriptions.remove("a", "x", async || panic!("told too early")).await, Changed::Alone);
-        assert_eq!(subscriptions.remove("b", "x", async || ()).await, Changed::Asked);
-        assert!(subscriptions.watchers("x").is_empty() && subscriptions.0.lock().is_empty());
-    }
-
-    #[tokio::test]
-    async fn a_refused_subscription_leaves_nothing() {
-        let subscriptions = Subscriptions::default();
-        let a = Arc::from("a");
-        subscriptions.add(&a, "x", async || false).await;
-        assert!(subscriptions.0.lock().is_empty());
-        let mut asked = false;
-        subscriptions
-            .add(&a, "x", async || {
-                asked = true;
-                true
-            })
-            .await;
-        assert!(asked, "the next one asks again");
-        assert_eq!(subscriptions.uris(), [Box::<str>::from("x")]);
-        assert_eq!(subscriptions.forget("a"), [Box::<str>::from("x")]);
-        assert!(subscriptions.forget("a").is_empty() && subscriptions.uris().is_empty());
-    }
-
-    #[tokio::test]
-    async fn trap_8_changes_of_one_resource_are_told_in_order_and_others_do_not_wait() {
-        let subscriptions = Arc::new(Subscriptions::default());
-        let (release, wait) = tokio::sync::oneshot::channel::<()>();
-        let (hanging, order) = (Arc::clone(&subscriptions), Arc::new(Mutex::new(Vec::new())));
-        let told = Arc::clone(&order);
-        let hung = tokio::spawn(async move {
-            let ask = async || {
-                wait.await.unwrap();
-                told.lock().push("subscribed");
-                true
-            };
-            hanging.add(&Arc::from("a"), "x", ask).await;
-        });
-        while subscriptions.0.lock().is_empty() {
-            tokio::task::yield_now().await;
-        }
-        subscriptions.add(&Arc::from("b"), "y", async || true).await;
-        let (second, told) = (Arc::clone(&subscriptions), Arc::clone(&order));
-        let removed =
-            tokio::spawn(async move { second.remove("a", "x", async || told.lock().push("unsubscribed")).await });
-        release.send(()).unwrap();
-        hung.await.unwrap();
-        removed.await.unwrap();
-        assert_eq!(*order.lock(), ["subscribed", "unsubscribed"]);
-    }
-}
+mod tests;

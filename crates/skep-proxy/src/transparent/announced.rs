@@ -1,5 +1,6 @@
 //! Streams of servers that speak HTTP+SSE: the session that the server announces on each, and its address for messages.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -24,6 +25,8 @@ const NAMED: [&str; 2] = ["sessionId=", "\"sessionId\":\""];
 pub(super) struct Announced {
     pub(super) sessions: Arc<Sessions>,
     pub(super) caller: Option<Arc<str>>,
+    /// Where the client is.
+    pub(super) address: Option<IpAddr>,
     /// Cancelled when the first client has a session.
     pub(super) served: CancellationToken,
     /// How addresses are changed, if they are.
@@ -53,7 +56,7 @@ impl Announced {
         self.is_known = true;
         self.served.cancel();
         let session = Session::new(id, Kind::Transparent, Revision::ASSUMED, self.caller.as_ref());
-        if self.sessions.create(session).await.is_err() {
+        if self.sessions.create(session.at(self.address), |_| false).await.is_err() {
             tracing::warn!("a session of the MCP server is not written down");
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
+use std::time::Instant;
 
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use http::request::Parts;
@@ -80,7 +81,9 @@ impl Bridging {
         if let Some(client) = self.clients.lock().remove(session) {
             client.close();
         }
-        self.streams.close(session);
+        if let Some(client) = self.streams.remove(session) {
+            client.close();
+        }
     }
 }
 
@@ -170,7 +173,9 @@ impl Transparent {
         let mut session = Session::new(&uuid::Uuid::new_v4().to_string(), sessions::Kind::Transparent, revision, owner);
         legacy_client::mark(&mut session, &legacy_client::capabilities(handshake, revision));
         let name = HeaderValue::from_str(&session.id);
-        if let Some(ended) = self.sessions.create(session).await? {
+        let session = session.at(Some(peer.address.ip()));
+        let ended = self.sessions.create(session, |id| self.bridging.streams.is_open(id)).await?;
+        if let Some(ended) = ended {
             self.bridging.forget(&ended);
         }
         self.served.cancel();
@@ -234,6 +239,7 @@ impl Transparent {
         for id in self.bridging.streams.listening() {
             self.sessions.get(&id).await?;
         }
+        self.bridging.streams.forget_ended(Instant::now());
         self.sessions.sweep();
         for id in self.bridging.streams.ids() {
             if !self.sessions.contains(&id).await? {

@@ -1,5 +1,6 @@
 //! What a request is, before it is sent.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -27,6 +28,8 @@ pub(super) struct Known {
     pub(super) session: Option<Arc<Session>>,
     /// Who has proved to call.
     pub(super) caller: Option<Arc<str>>,
+    /// Where the client is.
+    pub(super) address: Option<IpAddr>,
     pub(super) body: Bytes,
     /// What the body is about, where that is not what the client says.
     pub(super) subject: Option<HeaderValue>,
@@ -69,6 +72,7 @@ impl Transparent {
             handshake: None,
             session,
             caller,
+            address: None,
             body,
             subject: None,
             payload: None,

@@ -18,7 +18,6 @@ use crate::eras::http::HttpLine;
 use crate::eras::line::Unbegun;
 use crate::eras::modern_client::ModernClient;
 use crate::eras::pool::Seats;
-use crate::eras::principal::Principal;
 use crate::eras::server_session::Opener;
 use crate::eras::verdict::{self, Verdict};
 use crate::intake::{self, Accepts};
@@ -71,7 +70,7 @@ impl Transparent {
         intake::require_json(&parts.headers)?;
         let accepts = Accepts::read(&parts.headers)?.for_answer(&message)?;
         let client = ModernClient {
-            principal: Principal::of(&line),
+            principal: line.holder(),
             states: self.bridging.seals.of(&self.sessions, parts, &message).await?,
             hosts: Arc::new(Seats {
                 pool: Arc::clone(&self.bridging.pool),

@@ -30,6 +30,7 @@ impl Transparent {
         }
         let sent = exchange.take_upload().read(&self.limits).await?;
         let mut known = self.look(&exchange.parts, sent).await?;
+        known.address = Some(exchange.peer.address.ip());
         let alone = known.request().filter(|_| known.era == Some(Era::Modern));
         let place = alone.map(|request| self.bridging.listeners.admit(&exchange.parts, request)).transpose()?.flatten();
         let answer =
@@ -103,6 +104,7 @@ impl Transparent {
         Some(Box::new(Announced {
             sessions: Arc::clone(&self.sessions),
             caller: known.caller.clone(),
+            address: known.address,
             served: self.served.clone(),
             rewrite: Rewrite::new(self.forwarded.reached(headers, "http", None), is_scheme_told),
             is_known: false,

@@ -8,7 +8,6 @@ use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use http::request::Parts;
 use http::{HeaderValue, Response};
 use http_body_util::BodyExt as _;
-use skep_mcp::fault::{Fault, INTERNAL_ERROR};
 use skep_mcp::lines::{Line, LineSplitter};
 use skep_mcp::sse::{Event, Frame};
 use skep_mcp::{Kind, Message, header, method};
@@ -19,7 +18,9 @@ use crate::answer::{self, Answer};
 use crate::body::{Body, BodyError};
 use crate::eras::alone::Alone;
 use crate::eras::http::{is_json, is_stream};
+use crate::eras::json_body::{FirstLine, Found};
 use crate::eras::seal::{Broken, refusal};
+use crate::eras::unanswered::{Problem, Said};
 use crate::passing::{self, Change, Held};
 
 impl Transparent {
@@ -42,66 +43,78 @@ pub(super) async fn adapted(alone: Alone, answer: Answer, largest: usize) -> Res
     if headers.contains_key(CONTENT_ENCODING) {
         return Ok(answer);
     }
+    let looked_at = LookedAt { said: Said::new(answer.status(), headers), alone, is_answered: false };
     if is_stream(headers) {
         let (mut head, body) = answer.into_parts();
         head.headers.remove(CONTENT_LENGTH);
-        return Ok(Response::from_parts(head, passing::changed(body, largest, alone)));
+        return Ok(Response::from_parts(head, passing::changed(body, largest, looked_at)));
     }
     if !is_json(headers) {
         return Ok(answer);
     }
     let (mut head, body) = answer.into_parts();
-    let mut form = Form::Unknown;
-    let read = passing::hold(body, largest, |begun| form.is_several(begun)).await;
+    let mut first = FirstLine::default();
+    // What comes before an answer is followed by one.
+    let mut has_more = false;
+    let read = passing::hold(body, largest, |begun| {
+        has_more = matches!(first.look(begun), Some(Found::Message(kind)) if kind != Kind::Response);
+        has_more
+    })
+    .await;
     Ok(match read.map_err(|_| answer::empty(http::StatusCode::BAD_GATEWAY))? {
         Held::Whole(text) => {
-            let changed = Message::read(text.clone()).ok().and_then(|message| alone.message(&message));
+            let changed = Message::read(text.clone()).ok().and_then(|message| looked_at.alone.message(&message));
             if changed.is_some() {
                 head.headers.remove(CONTENT_LENGTH);
             }
             Response::from_parts(head, Body::Full(changed.unwrap_or(text)))
         }
-        Held::Begun(begun, body) if form == Form::Several => answer::events(one_by_one(alone, &begun, body, largest)),
+        Held::Begun(begun, body) if has_more => answer::events(one_by_one(looked_at, &begun, body, largest)),
         Held::Begun(begun, body) => Response::from_parts(head, body.after(begun)),
     })
 }
 
-/// What is in a body that calls itself JSON, as far as its beginning tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
-    Unknown,
-    One,
-    /// Several messages, with line ends between them.
-    Several,
+/// The answer to a request while it passes.
+struct LookedAt {
+    alone: Alone,
+    said: Said,
+    is_answered: bool,
 }
 
-impl Form {
-    /// Whether a body that begins like this has several messages.
-    fn is_several(&mut self, begun: &[u8]) -> bool {
-        let first = begun.trim_ascii_start();
-        if let Some(end) = memchr::memchr(b'\n', first).filter(|_| *self == Self::Unknown) {
-            // What comes before an answer is followed by one. A text of several lines that is one message does not end with
-            // the first of them.
-            let first = Message::read(Bytes::copy_from_slice(&first[..end]));
-            let is_several = first.is_ok_and(|message| message.kind() != Kind::Response);
-            *self = if is_several { Self::Several } else { Self::One };
-        }
-        *self == Self::Several
+impl LookedAt {
+    /// A message as the client gets it; nothing when that is as it came.
+    fn message(&mut self, message: &Message) -> Option<Bytes> {
+        self.is_answered |= message.kind() == Kind::Response;
+        self.alone.message(message)
     }
+
+    /// What the client is told at the end, if there was no answer.
+    fn loss(&mut self, problem: Problem) -> Option<Bytes> {
+        if std::mem::replace(&mut self.is_answered, true) {
+            return None;
+        }
+        let request = &self.alone.request;
+        let fault = self.said.fault(request.method(), problem).answer(request.owned_id().as_ref());
+        Some(message_event(fault.as_bytes()).into())
+    }
+}
+
+fn message_event(data: &[u8]) -> Vec<u8> {
+    Frame { name: Some("message"), data, ..Default::default() }.encode()
 }
 
 /// A body of lines while it is read.
 struct Lines {
-    alone: Alone,
+    looked_at: LookedAt,
     body: Body,
     splitter: Option<LineSplitter>,
 }
 
 /// Messages with line ends between them, as events.
-fn one_by_one(alone: Alone, begun: &[u8], body: Body, largest: usize) -> Body {
+fn one_by_one(looked_at: LookedAt, begun: &[u8], body: Body, largest: usize) -> Body {
     let mut splitter = LineSplitter::new(largest);
     splitter.buffer().extend_from_slice(begun);
-    let start = Lines { alone, body, splitter: Some(splitter) };
+    let start = Lines { looked_at, body, splitter: Some(splitter) };
     let events = futures::stream::unfold(start, async |mut lines| Some((lines.next().await?, lines)));
     Body::stream(events.filter(|events| std::future::ready(!matches!(events, Ok(events) if events.is_empty()))))
 }
@@ -117,9 +130,10 @@ impl Lines {
         if events.is_empty() {
             match self.body.frame().await {
                 Some(Ok(frame)) => splitter.buffer().extend_from_slice(&frame.into_data().unwrap_or_default()),
-                Some(Err(error)) => return Some(Err(error)),
+                Some(Err(error)) => return Some(self.looked_at.loss(Problem::Lost).ok_or(error)),
                 None => {
                     events.extend(splitter.finish().map(|line| self.event(line)).unwrap_or_default());
+                    events.extend(self.looked_at.loss(Problem::NoAnswer).unwrap_or_default());
                     return Some(Ok(events.into()));
                 }
             }
@@ -128,25 +142,23 @@ impl Lines {
         Some(Ok(events.into()))
     }
 
-    fn event(&self, line: Line) -> Vec<u8> {
-        let data = match line {
+    fn event(&mut self, line: Line) -> Vec<u8> {
+        match line {
             Line::Whole(line) => match Message::read(line) {
-                Ok(message) => self.alone.message(&message).unwrap_or_else(|| message.text().clone()),
+                Ok(message) => {
+                    message_event(&self.looked_at.message(&message).unwrap_or_else(|| message.text().clone()))
+                }
                 Err(error) => {
                     tracing::debug!(%error, "the MCP server wrote a line that is no message");
-                    return Vec::new();
+                    Vec::new()
                 }
             },
-            Line::TooLong => {
-                let fault = Fault::new(INTERNAL_ERROR, "the answer of the MCP server is too large");
-                fault.answer(self.alone.request.owned_id().as_ref()).into()
-            }
-        };
-        Frame { name: Some("message"), data: &data, ..Default::default() }.encode()
+            Line::TooLong => self.looked_at.loss(Problem::TooLarge).unwrap_or_default().into(),
+        }
     }
 }
 
-impl Change for Alone {
+impl Change for LookedAt {
     async fn event(&mut self, event: Bytes) -> Bytes {
         let read = Event::read(&event);
         let data = read.data.as_deref().filter(|data| read.is_message() && !data.is_empty());
@@ -155,5 +167,15 @@ impl Change for Alone {
             Some(data) => passing::with_data(&event, &data),
             None => event,
         }
+    }
+
+    fn part(&mut self, part: Bytes) -> Result<Bytes, BodyError> {
+        // What is too large to be looked at may be the answer.
+        self.is_answered = true;
+        Ok(part)
+    }
+
+    fn end(&mut self, is_whole: bool) -> Option<Bytes> {
+        self.loss(if is_whole { Problem::Ended } else { Problem::Lost })
     }
 }

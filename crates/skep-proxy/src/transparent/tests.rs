@@ -22,7 +22,18 @@ fn pinned(handshake: Option<Revision>, era: Era) -> (Parts, Known) {
     let (body, payload) = ("{}".into(), None);
     (
         parts,
-        Known { era: Some(era), handshake, session, caller, body, subject: None, payload, between: None, alone: None },
+        Known {
+            era: Some(era),
+            handshake,
+            session,
+            caller,
+            address: None,
+            body,
+            subject: None,
+            payload,
+            between: None,
+            alone: None,
+        },
     )
 }
 

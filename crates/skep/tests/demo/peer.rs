@@ -16,7 +16,6 @@ pub(crate) struct Peer {
     pub(crate) revision: &'static str,
     /// The revision that the server speaks behind a proxy. Without one it is the same.
     pub(crate) server: &'static str,
-    pub(crate) is_proxied: bool,
     wire: Wire,
     next: u64,
     /// Messages that came when something else was waited for.
@@ -85,8 +84,7 @@ impl Peer {
     }
 
     fn open(wire: Wire, revision: &'static str, server: &'static str) -> Self {
-        let is_proxied = matches!(wire, Wire::Streamable { server: None, .. } | Wire::Sse { server: None, .. });
-        let mut peer = Self { revision, server, is_proxied, wire, next: 1, seen: Vec::new(), meta: json!({}) };
+        let mut peer = Self { revision, server, wire, next: 1, seen: Vec::new(), meta: json!({}) };
         let mut capabilities = json!({"sampling": {}, "roots": {}});
         if revision >= "2025-06-18" {
             capabilities["elicitation"] = json!({});

@@ -48,9 +48,9 @@ fn asking(line: &Noting, methods: &[&str]) -> Parked {
 #[test]
 fn so_many_calls_wait_of_one_client_and_so_many_of_all() {
     let (parking, line) = (Parking::new(true), Noting::default());
-    let park = |principal: Principal| parking.park(principal, asking(&line, &[]));
+    let park = |principal: Holder| parking.park(principal, asking(&line, &[]));
     for client in 0..ALL / PER_CLIENT {
-        let principal = Principal::known(&client.to_string());
+        let principal = Holder::Known(client.to_string().into());
         for _ in 0..PER_CLIENT {
             assert!(park(principal.clone()).is_some());
         }
@@ -58,30 +58,30 @@ fn so_many_calls_wait_of_one_client_and_so_many_of_all() {
             assert_eq!(park(principal), None, "one client does not take the places of others");
         }
     }
-    assert_eq!(park(Principal::known("another")), None);
-    assert_eq!(park(Principal::unknown()), None);
+    assert_eq!(park(Holder::Known("another".into())), None);
+    assert_eq!(park(Holder::Anybody), None);
 }
 
 #[test]
 fn a_call_is_taken_once_and_by_its_client() {
     let (parking, line) = (Parking::new(true), Noting::default());
-    let name = parking.park(Principal::known("ann"), asking(&line, &[])).unwrap();
-    assert!(parking.take(&Principal::known("bob"), &name).is_none());
-    assert!(parking.take(&Principal::known("ann"), "another").is_none());
-    assert!(parking.take(&Principal::known("ann"), &name).is_some());
-    assert!(parking.take(&Principal::known("ann"), &name).is_none());
+    let name = parking.park(Holder::Known("ann".into()), asking(&line, &[])).unwrap();
+    assert!(parking.take(&Holder::Known("bob".into()), &name).is_none());
+    assert!(parking.take(&Holder::Known("ann".into()), "another").is_none());
+    assert!(parking.take(&Holder::Known("ann".into()), &name).is_some());
+    assert!(parking.take(&Holder::Known("ann".into()), &name).is_none());
 }
 
 #[tokio::test]
 async fn a_call_whose_client_does_not_come_back_is_given_up() {
     let (parking, line) = (Parking::new(true), Noting::default());
     let methods = ["elicitation/create", "sampling/createMessage"];
-    let name = parking.park(Principal::unknown(), asking(&line, &methods)).unwrap();
-    parking.park(Principal::unknown(), asking(&line, &methods)).unwrap();
+    let name = parking.park(Holder::Anybody, asking(&line, &methods)).unwrap();
+    parking.park(Holder::Anybody, asking(&line, &methods)).unwrap();
     parking.sweep().await;
     assert_eq!(parking.waiting.lock().len(), 2, "there is time");
     parking.waiting.lock().get_mut(&name).unwrap().since -= PATIENCE;
-    assert!(parking.take(&Principal::unknown(), &name).is_none(), "it is too late");
+    assert!(parking.take(&Holder::Anybody, &name).is_none(), "it is too late");
     parking.sweep().await;
     assert_eq!(parking.waiting.lock().len(), 1);
     let told = std::mem::take(&mut *line.0.lock());

@@ -10,12 +10,16 @@ use skep_mcp::{Id, Message, MetaKey, Revision, translate};
 
 use crate::eras::alone::Alone;
 use crate::stdio::events::{End, EventStream, Owed};
+use crate::stdio::load::Share;
 
 /// A request that waits for its answer.
 #[derive(Debug)]
 pub(super) struct Call {
     /// The session of the client that asks, if it has one.
     pub(super) owner: Option<Arc<str>>,
+    /// The room that it has in that session.
+    #[expect(dead_code, reason = "it is held")]
+    pub(super) share: Option<Share>,
     /// What the client knows it by.
     pub(super) id: Id,
     /// What the client wants progress reported under.
@@ -75,7 +79,7 @@ impl Call {
         if self.ends_stream() {
             self.stream.end(Some(answer), end);
         } else {
-            self.stream.push(answer);
+            self.stream.answer(answer, Some(&self.id));
         }
     }
 }

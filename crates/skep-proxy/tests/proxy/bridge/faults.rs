@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use serde_json::json;
-use skep_proxy::Limits;
+use skep_proxy::{Forwarded, Limits};
+use tokio::io::AsyncWriteExt as _;
 
 use super::server::{Setup, limits};
 use crate::http::{PATIENCE, Request, call, initialize, request};
@@ -32,6 +33,38 @@ async fn trap_64_a_request_that_hangs_times_out_alone() {
         server.expect("notifications/cancelled").await;
     }
     server.answer(&hung[0], &json!({})).await;
+}
+
+#[tokio::test]
+async fn what_a_server_says_after_it_has_closed_its_input_is_heard() {
+    let mut setup = Setup::streamable().await;
+    let (mut server, session) = setup.begin().await;
+    let mut stream = setup.send(Request::post(&call(7, "slow")).in_session(&session)).await;
+    let asked = server.expect("tools/call").await;
+    let mut output = server.close_input();
+    // The proxy finds out with what it writes next.
+    let mut next = setup.send(Request::post(&call(8, "next")).in_session(&session)).await;
+    let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"last": true}});
+    output.write_all(format!("{answer}\n").as_bytes()).await.unwrap();
+    assert_eq!(stream.message().await.unwrap()["result"], json!({"last": true}));
+    assert_eq!(next.message().await.unwrap()["error"]["code"], -32603);
+}
+
+#[tokio::test]
+async fn a_stream_of_events_is_opened_when_the_server_is_ready() {
+    let mut setup = Setup::sse(Forwarded::default()).await;
+    drop(setup.server().await);
+    let open = || Request::new("GET", "/sse").header("Accept", "text/event-stream");
+    let refused = async {
+        loop {
+            let answer = setup.send(open()).await;
+            if answer.status != 200 {
+                break answer;
+            }
+        }
+    };
+    let refused = tokio::time::timeout(PATIENCE, refused).await.unwrap();
+    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")));
 }
 
 #[tokio::test]

@@ -58,13 +58,22 @@ async fn trap_26_a_body_that_is_too_large_is_refused_with_and_without_a_length()
 #[tokio::test]
 async fn types_verbs_and_paths_are_checked() {
     let mut setup = Setup::streamable().await;
-    let (_server, _) = setup.begin().await;
+    let (_server, session) = setup.begin().await;
     let status = async |request: Request| setup.send(request).await.status;
     let list = request(1, "tools/list", &json!({}));
     assert_eq!(status(Request::post(&list).instead("Content-Type", "text/plain")).await, 415);
     assert_eq!(status(Request::post(&list).instead("Content-Type", "application/jsonx")).await, 415);
     assert_eq!(status(Request::post(&list).instead("Accept", "image/png")).await, 406);
-    assert_eq!(status(Request::new("GET", "/mcp").header("Accept", "application/json")).await, 406);
+    assert_eq!(status(Request::new("GET", "/mcp").header("Accept", "application/json")).await, 405);
+    let named = Request::new("GET", "/mcp").header("Accept", "application/json").in_session(&session);
+    assert_eq!(status(named).await, 406);
+    // What wants no answer has to be about something.
+    let note = json!({"jsonrpc": "2.0", "method": "notifications/x"});
+    let reply = json!({"jsonrpc": "2.0", "id": 1, "result": {}});
+    for message in [&note, &reply] {
+        assert_eq!(code(setup.send(Request::post(message)).await).await, (400, -32600));
+        assert_eq!(status(Request::post(message).in_session(&session)).await, 202);
+    }
     for method in ["PUT", "PATCH", "HEAD"] {
         assert_eq!(status(Request::new(method, "/mcp")).await, 405, "{method}");
     }
@@ -126,6 +135,10 @@ async fn trap_28_requests_that_are_classified_wrongly_never_reach_the_server() {
         let answer = response.json().await;
         assert_eq!((status, answer["error"]["code"].as_i64().unwrap()), expected, "{request:?}");
         assert_eq!(answer["id"], 5);
+        if expected.1 == -32022 {
+            let supported = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+            assert_eq!(answer["error"]["data"], json!({"supported": supported, "requested": "v999"}));
+        }
     }
     let forged = json!({"jsonrpc": "2.0", "id": 5, "result": {}});
     assert_eq!(

@@ -1,5 +1,7 @@
 //! Sessions that have a process each.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::server::{Server, Setup};
@@ -55,7 +57,8 @@ async fn what_the_process_of_a_session_says_is_for_its_client_alone() {
     assert_eq!(stream.message().await.unwrap(), question("q"), "with the id that the server gave it");
     let reply = json!({"jsonrpc": "2.0", "id": "q", "result": {"role": "assistant"}});
     // Another client cannot answer for this one, with or without a session.
-    for stranger in [Request::post(&reply).in_session(&b), Request::post(&reply)] {
+    let without = Request::post(&reply).header("MCP-Protocol-Version", "2025-06-18");
+    for stranger in [Request::post(&reply).in_session(&b), without] {
         assert_eq!(setup.send(stranger).await.status, 202);
     }
     assert_eq!(setup.send(Request::post(&reply).in_session(&a)).await.status, 202);
@@ -87,6 +90,27 @@ async fn a_question_outside_of_calls_reaches_a_client_that_listens_and_is_refuse
     let mut background = setup.send(Request::listen(&session)).await;
     server.write(&question("late")).await;
     assert_eq!(background.message().await.unwrap(), question("late"));
+}
+
+#[tokio::test]
+async fn questions_that_a_client_leaves_unread_are_refused_when_there_are_too_many() {
+    let mut setup = Setup::with_own_processes(1).await;
+    let _shared = setup.server().await;
+    let (mut server, session) = setup.begin_own().await;
+    let (_unread, _asked) = setup.ask(&mut server, &session, 1).await;
+    let mut large = question("q");
+    large["params"]["pad"] = json!("x".repeat(100_000));
+    // Much of it is on its way to the client, until the network takes no more.
+    let mut refused = None;
+    for _ in 0..1000 {
+        server.write(&large).await;
+        if let Ok(answer) = tokio::time::timeout(Duration::from_millis(1), server.next()).await {
+            refused = answer;
+            break;
+        }
+    }
+    let refused = refused.expect("the proxy has kept all of it");
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!("q"), &json!(-32603)));
 }
 
 #[tokio::test]

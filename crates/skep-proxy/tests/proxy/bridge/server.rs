@@ -60,6 +60,11 @@ impl Server {
         message
     }
 
+    /// Closes the input, and gives what still can be written.
+    pub(crate) fn close_input(self) -> DuplexStream {
+        self.output
+    }
+
     pub(crate) async fn write(&mut self, message: &Value) {
         self.write_line(&message.to_string()).await;
     }

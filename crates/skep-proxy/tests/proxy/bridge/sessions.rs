@@ -138,7 +138,7 @@ async fn trap_11_a_session_ends_with_everything_that_is_its_own() {
     let mut gone = setup.send(Request::listen(&session)).await;
     assert_eq!((gone.status, gone.text().await.contains("\"id\"")), (404, false));
     let get = Request::new("GET", "/mcp").header("Accept", "text/event-stream");
-    assert_eq!(setup.send(get.header("MCP-Protocol-Version", "2025-11-25")).await.status, 400);
+    assert_eq!(setup.send(get.header("MCP-Protocol-Version", "2025-11-25")).await.status, 405);
 }
 
 #[tokio::test]
@@ -203,14 +203,66 @@ async fn batches_are_for_the_one_revision_that_has_them() {
 
 #[tokio::test]
 async fn sessions_that_never_say_goodbye_make_room_for_others() {
-    let mut setup = Setup::with_limits(Limits { sessions: 3, ..limits() }).await;
-    let (_server, first) = setup.begin().await;
+    let mut setup = Setup::with_limits(Limits { sessions_each: 3, ..limits() }).await;
+    let (mut server, first) = setup.begin().await;
     let mut stream = setup.send(Request::listen(&first)).await;
+    let second = setup.session("2025-11-25").await;
     for _ in 0..50 {
         setup.session("2025-11-25").await;
     }
+    assert_eq!(setup.send(Request::listen(&second)).await.status, 404);
+    server.write(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})).await;
+    assert!(stream.message().await.is_some(), "one that is listened to stays while there are others");
+    // When all are, it is the one that was idle the longest.
+    let others = [setup.session("2025-11-25").await, setup.session("2025-11-25").await];
+    let _streams = [setup.send(Request::listen(&others[0])).await, setup.send(Request::listen(&others[1])).await];
+    setup.session("2025-11-25").await;
     assert_eq!(stream.message().await, None, "the streams of a session end with it");
     assert_eq!(setup.send(Request::listen(&first)).await.status, 404);
+}
+
+#[tokio::test]
+async fn what_belongs_to_requests_that_stand_alone_is_unknown_within_a_session() {
+    let mut setup = Setup::streamable().await;
+    let (mut server, session) = setup.begin().await;
+    for name in ["subscriptions/listen", "server/discover"] {
+        let mut answer = setup.send(Request::post(&request(1, name, &json!({}))).plain().in_session(&session)).await;
+        assert_eq!(answer.status, 200);
+        assert_eq!(answer.json().await["error"]["code"], -32601, "{name}");
+    }
+    let (_, message) =
+        tokio::join!(setup.send(Request::post(&call(2, "next")).in_session(&session)), server.expect("tools/call"));
+    assert_eq!(message["params"]["name"], "next", "the server has heard of nothing else");
+}
+
+#[tokio::test]
+async fn a_session_has_a_bounded_number_of_requests_under_way() {
+    let mut setup = Setup::streamable().await;
+    let (mut server, session) = setup.begin().await;
+    let large = "i".repeat(7 << 20);
+    let other = setup.session("2025-11-25").await;
+    for (session, ids, most) in [(&session, "", 256), (&other, &*large, 2)] {
+        let mut under_way = Vec::new();
+        for number in 0..most {
+            let (stream, message) = tokio::join!(
+                setup.send(Request::post(&call(format!("{ids}{number}"), "slow")).in_session(session)),
+                server.expect("tools/call")
+            );
+            assert_eq!(stream.status, 200);
+            under_way.push((stream, message));
+        }
+        let mut refused = setup.send(Request::post(&call("more", "slow")).in_session(session)).await;
+        assert_eq!((refused.status, refused.header("retry-after")), (429, Some("1")));
+        let refused = refused.json().await;
+        assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!("more"), &json!(-32603)));
+        let (_, message) = under_way.pop().unwrap();
+        server.answer(&message, &json!({})).await;
+        let (stream, _) = tokio::join!(
+            setup.send(Request::post(&call("again", "slow")).in_session(session)),
+            server.expect("tools/call")
+        );
+        assert_eq!(stream.status, 200, "one that is answered makes room");
+    }
 }
 
 #[tokio::test]

@@ -106,6 +106,38 @@ async fn tasks_of_a_server_that_clients_share_are_not_told() {
 }
 
 #[tokio::test]
+async fn answers_that_a_client_leaves_unread_are_bounded() {
+    let mut setup = Setup::sse(Forwarded::default()).await;
+    let (mut server, mut stream, path) = begin(&mut setup).await;
+    let mut asked = Vec::new();
+    for number in 0..64 {
+        assert_eq!(post(&setup, &path, &call(number, "large")).await.status, 202);
+        asked.push(server.expect("tools/call").await);
+    }
+    let text = "x".repeat(1 << 20);
+    for message in &asked {
+        server.answer(message, &json!({"text": text})).await;
+    }
+    let mut lost = 0;
+    for number in 0..64 {
+        let answer = stream.message().await.unwrap();
+        assert_eq!(answer["id"], number);
+        lost += u32::from(answer["error"]["code"] == -32603);
+    }
+    assert!((1..64).contains(&lost), "{lost} answers were dropped");
+}
+
+#[tokio::test]
+async fn what_only_requests_that_stand_alone_say_is_not_for_the_server() {
+    let mut setup = Setup::sse(Forwarded::default()).await;
+    let (mut server, _stream, path) = begin(&mut setup).await;
+    let mut claiming = call(1, "a");
+    claiming["params"]["_meta"] = json!({"io.modelcontextprotocol/clientInfo": {"name": "skep"}, "own/key": 1});
+    assert_eq!(post(&setup, &path, &claiming).await.status, 202);
+    assert_eq!(server.expect("tools/call").await["params"]["_meta"], json!({"own/key": 1}));
+}
+
+#[tokio::test]
 async fn both_transports_are_at_one_address() {
     let mut setup = Setup::streamable().await;
     let (mut server, session) = setup.begin().await;

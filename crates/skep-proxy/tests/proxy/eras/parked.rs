@@ -49,6 +49,11 @@ async fn one_client_leaves_eight_calls_waiting_and_all_of_them_256() {
     for id in 0..8 {
         assert_eq!(kind(call(id, Some("Bearer a"))).await, waits);
     }
+    // It is the same client, by whichever way its request came.
+    for (name, value) in [("X-Amzn-Trace-Id", "Root=1"), ("Cf-Ray", "2"), ("X-B3-TraceId", "3"), ("X-Request-Id", "4")]
+    {
+        assert_eq!(kind(call(8, Some("Bearer a")).header(name, value)).await, (503, json!(null)), "{name}");
+    }
     // Each waits in a session of its own.
     assert_eq!(kind(call(8, Some("Bearer a"))).await, (503, json!(null)));
     assert_eq!(kind(call(9, Some("Bearer b"))).await, waits);

@@ -307,3 +307,17 @@ async fn rule_21_nobody_speaks_in_the_name_of_another() {
         (&json!("skep"), &json!("2026-07-28"))
     );
 }
+
+#[tokio::test]
+async fn the_versions_that_are_told_are_those_of_a_refusal() {
+    let server = Server::start(stands_alone).await;
+    let before = Before::local(Dialect::Streamable, &server.address).await;
+    let discovered = before.send(modern(1, "server/discover", json!({}))).await.json().await;
+    let mut params = json!({});
+    params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("v999.0.0");
+    let unknown = Request::post(&request(2, "server/discover", &params)).header("MCP-Protocol-Version", "v999.0.0");
+    let refused = before.send(unknown).await.json().await;
+    let supported = json!(["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"]);
+    assert_eq!(refused["error"]["data"], json!({"supported": supported, "requested": "v999.0.0"}));
+    assert_eq!(discovered["result"]["supportedVersions"], supported);
+}

@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use crate::bridge::server::{Setup, limits};
-use crate::http::{PATIENCE, Request, call};
+use crate::http::{PATIENCE, Request, call, modern};
 use crate::transparent::server::Before;
 
 #[tokio::test]
@@ -57,14 +57,21 @@ async fn lines_that_are_no_messages_do_not_disturb_those_that_are() {
 
 /// A server that answers every connection with the same bytes.
 async fn saying(bytes: &'static [u8]) -> String {
+    answering(move |_| bytes).await
+}
+
+/// A server that answers the first request of every connection, and closes it.
+async fn answering<A: AsRef<[u8]> + Send>(answer: impl Fn(&[u8]) -> A + Clone + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
+            let answer = answer.clone();
             tokio::spawn(async move {
                 let mut asked = [0; 4096];
-                if stream.read(&mut asked).await.is_ok_and(|read| read > 0) {
-                    let _ = stream.write_all(bytes).await;
+                if let Ok(read @ 1..) = stream.read(&mut asked).await {
+                    let told = answer(&asked[..read]);
+                    let _ = stream.write_all(told.as_ref()).await;
                     let _ = stream.shutdown().await;
                 }
             });
@@ -113,5 +120,37 @@ async fn an_answer_that_breaks_off_breaks_off_for_the_client() {
         let answer = String::from_utf8_lossy(&answer);
         assert!(answer.starts_with("HTTP/1.1 200") || answer.is_empty(), "{answer}");
         assert!(!answer.ends_with("0\r\n\r\n"), "what is cut off must not look complete: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_ends_without_the_answer_is_told_to_whoever_stands_alone() {
+    let note = r#"{"jsonrpc":"2.0","method":"notifications/message"}"#;
+    for (kind, ending) in [
+        ("text/event-stream", "0\r\n\r\n"),
+        ("text/event-stream", ""),
+        ("application/json", "0\r\n\r\n"),
+        ("application/json", ""),
+    ] {
+        let is_json = kind == "application/json";
+        let said = if is_json { format!("{note}\n") } else { format!("event: message\ndata: {note}\n\n") };
+        // Only a server whose requests stand alone has such an error.
+        let discovered = r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32021,"message":"no"}}"#;
+        let answer = move |asked: &[u8]| {
+            if asked.windows(15).any(|part| part == b"server/discover") {
+                let head = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json\r\n";
+                return format!("{head}Content-Length: {}\r\n\r\n{discovered}", discovered.len());
+            }
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nTransfer-Encoding: chunked\r\n\r\n");
+            format!("{head}{:x}\r\n{said}\r\n{ending}", said.len())
+        };
+        let server = answering(answer).await;
+        let before = Before::local(Dialect::Streamable, &server).await;
+        let mut stream = before.send(modern(7, "tools/call", json!({"name": "a"}))).await;
+        assert_eq!(stream.status, 200);
+        assert_eq!(stream.message().await.unwrap()["method"], "notifications/message");
+        let told = stream.message().await.unwrap();
+        assert_eq!((&told["id"], &told["error"]["code"]), (&json!(7), &json!(-32603)), "{kind} {ending:?}");
+        assert_eq!(stream.message().await, None);
     }
 }
