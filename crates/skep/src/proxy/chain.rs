@@ -10,11 +10,9 @@ use skep_api::names::env::secret;
 use skep_operator::proxy::run_config;
 use skep_proxy::middleware::{Authentication, Chain, ForwardHeaders, Power, Shown, Step, ToolRules};
 
+use super::order::{self, Disorder, GIVING};
 use super::{Variables, audit, aws_sts, oidc, outgoing, policy, rate_limit, telemetry};
 use crate::hint::Hinted;
-
-/// Steps that get the server a credential of its own for the caller's.
-const GIVING: [MiddlewareType; 3] = [MiddlewareType::TokenExchange, MiddlewareType::AwsSts, MiddlewareType::Obo];
 
 /// The chain of a document: the one that it has, or else what follows from the rest of it.
 pub(super) async fn build(config: &RunConfig, variables: Variables<'_>) -> Result<Chain, Hinted> {
@@ -22,20 +20,7 @@ pub(super) async fn build(config: &RunConfig, variables: Variables<'_>) -> Resul
         [] => Cow::Owned(run_config::chain(config).map_err(|cause| wrong("middleware", &cause))?),
         list => Cow::Borrowed(list),
     };
-    if let Some((section, step)) = missing(config, &list) {
-        return Err(Hinted::new(format!("the RunConfig has {section}, but middleware_configs has no step {step}"))
-            .hint(
-                "a server is never served without what it was to have; leave middleware_configs out to have it made",
-            ));
-    }
-    if let Some(step) = without_token(&list) {
-        let cause = format!("strip-auth removes the token that {step} starts from; take one of the two out");
-        return Err(wrong(step.as_str(), &cause));
-    }
-    if is_decided_too_soon(&list) {
-        let cause = "it stands before mutating-webhook, which could change what was decided about; put it behind that";
-        return Err(wrong(MiddlewareType::Authorization.as_str(), cause));
-    }
+    order::check(config, &list).map_err(disordered)?;
     let mut steps = Vec::new();
     for entry in list.iter() {
         let step = step(entry, config, variables).await;
@@ -48,54 +33,25 @@ pub(super) async fn build(config: &RunConfig, variables: Variables<'_>) -> Resul
     Ok(Chain::new(steps))
 }
 
+/// A list that would not protect the server as the document says.
+fn disordered(disorder: Disorder) -> Hinted {
+    let problem = match disorder {
+        Disorder::Misplaced(step, cause) => return wrong(step.as_str(), &cause),
+        Disorder::Missing(section, step) => {
+            format!("the RunConfig has {section}, but middleware_configs has no step {step}")
+        }
+        Disorder::Differing(section, step) => {
+            format!("the RunConfig has {section}, but the step {step} of middleware_configs says something else")
+        }
+        Disorder::Unequal(one, other) => format!("the steps {one} and {other} of middleware_configs must say the same"),
+    };
+    Hinted::new(problem)
+        .hint("a server is never served without what it was to have; leave middleware_configs out to have it made")
+}
+
 fn wrong(step: &str, cause: &str) -> Hinted {
     Hinted::new(format!("the RunConfig cannot be used: middleware_configs: {step}: {cause}"))
         .hint("the operator writes it from the MCPServer or MCPRemoteProxy; look there")
-}
-
-/// A section of the document that no step of the list stands for.
-fn missing(config: &RunConfig, list: &[MiddlewareConfig]) -> Option<(&'static str, MiddlewareType)> {
-    let has_tools = !config.tools_filter.is_empty() || !config.tools_override.is_empty();
-    let wanted = [
-        ("audit_config", config.audit_config.is_some(), MiddlewareType::Audit),
-        ("telemetry_config", config.telemetry_config.is_some(), MiddlewareType::Telemetry),
-        ("rate_limit_config", config.rate_limit_config.is_some(), MiddlewareType::RateLimit),
-        ("tools_filter or tools_override", has_tools, MiddlewareType::ToolFilter),
-        ("tools_filter or tools_override", has_tools, MiddlewareType::ToolCallFilter),
-        ("mutating_webhooks", !config.mutating_webhooks.is_empty(), MiddlewareType::MutatingWebhook),
-        ("validating_webhooks", !config.validating_webhooks.is_empty(), MiddlewareType::ValidatingWebhook),
-        ("authz_config", config.authz_config.is_some(), MiddlewareType::Authorization),
-        ("token_exchange_config", config.token_exchange_config.is_some(), MiddlewareType::TokenExchange),
-        ("aws_sts_config", config.aws_sts_config.is_some(), MiddlewareType::AwsSts),
-    ];
-    let is_missing = |step: &MiddlewareType| !list.iter().any(|entry| entry.type_ == *step);
-    let proves = |entry: &MiddlewareConfig| {
-        let auth = entry.read_parameters::<AuthParameters>();
-        entry.type_ == MiddlewareType::Auth && auth.is_ok_and(|auth| auth.oidc_config.is_some())
-    };
-    if config.oidc_config.is_some() && !list.iter().any(proves) {
-        return Some(("oidc_config", MiddlewareType::Auth));
-    }
-    if let Some(more) = config.additional_middleware_configs.iter().find(|more| is_missing(&more.type_)) {
-        return Some(("additional_middleware_configs", more.type_.clone()));
-    }
-    wanted
-        .into_iter()
-        .find(|(_, is_wanted, step)| *is_wanted && is_missing(step))
-        .map(|(section, _, step)| (section, step))
-}
-
-/// A step that needs the caller's token, in a list with one that removes it.
-fn without_token(list: &[MiddlewareConfig]) -> Option<&MiddlewareType> {
-    let strips = list.iter().any(|entry| entry.type_ == MiddlewareType::StripAuth);
-    list.iter().map(|entry| &entry.type_).find(|step| strips && GIVING.contains(step))
-}
-
-/// Whether callbacks change messages after policies have decided about them.
-fn is_decided_too_soon(list: &[MiddlewareConfig]) -> bool {
-    let decided = list.iter().position(|entry| entry.type_ == MiddlewareType::Authorization);
-    let changed = list.iter().rposition(|entry| entry.type_ == MiddlewareType::MutatingWebhook);
-    decided.zip(changed).is_some_and(|(decided, changed)| decided < changed)
 }
 
 /// The step of an entry; nothing when there is nothing to do for it.
@@ -261,6 +217,15 @@ mod tests {
                 r#""remote_url": "https://a", "aws_sts_config": {}, "middleware_configs": [{"type": "auth", "parameters": {}}]"#,
                 "no step awssts",
             ),
+            (
+                r#""middleware_configs": [{"type": "authorization"}, {"type": "mutating-webhook"}]"#,
+                "authorization: it stands before mutating-webhook",
+            ),
+            (
+                r#""tools_filter": ["a"], "middleware_configs": [{"type": "tool-filter", "parameters": {"filter_tools": ["b"]}},
+                    {"type": "tool-call-filter", "parameters": {"filter_tools": ["a"]}}]"#,
+                "has tools_filter or tools_override, but the step tool-filter of middleware_configs says something else",
+            ),
             (r#""header_forward": {"add_plaintext_headers": {"X-A": "s"}}"#, "no remote_url"),
             (r#""middleware_configs": [{"type": "auth", "parameters": 7}]"#, "auth: "),
             (
@@ -306,19 +271,6 @@ mod tests {
         }
         let chain = built(limits, &[]).await.unwrap();
         assert!(chain.contains("RateLimit") && chain.contains("MemoryBuckets"), "{chain}");
-    }
-
-    #[tokio::test]
-    async fn policies_decide_about_messages_as_callbacks_have_made_them() {
-        let chain = |steps: [&str; 3]| {
-            let steps = steps.map(|step| format!(r#"{{"type": "{step}"}}"#)).join(", ");
-            format!(r#""middleware_configs": [{steps}]"#)
-        };
-        let told = "authorization: it stands before mutating-webhook";
-        let said = built(&chain(["authorization", "mcp-parser", "mutating-webhook"]), &[]).await.unwrap_err();
-        assert!(said.contains(told), "{said}");
-        let said = built(&chain(["mutating-webhook", "mcp-parser", "authorization"]), &[]).await.unwrap_err();
-        assert!(!said.contains(told), "{said}");
     }
 
     #[tokio::test]
