@@ -6,12 +6,12 @@ use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request, StatusCode, Uri};
 use serde_json::{Map, Value, json};
-use skep_mcp::json;
 
 use super::Verdict;
 use super::hints::Hints;
 use super::question::{Feature, Question};
 use crate::fetch::{FetchError, FetchPolicy, Fetcher, FilesError, TlsFiles};
+use crate::middleware::ambiguity::read_once;
 
 /// How long a decision may take, unless something else is said.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -160,25 +160,13 @@ impl Pdp {
 }
 
 fn is_yes(answer: &[u8]) -> bool {
-    serde_json::from_slice::<Value>(answer).is_ok_and(|answer| answer.get("allow") == Some(&Value::Bool(true)))
+    read_once::<Value>(answer).is_some_and(|answer| answer.get("allow") == Some(&Value::Bool(true)))
 }
 
 /// The arguments, as long as no object in them has a member twice.
 fn arguments(question: &Question<'_>) -> Option<Value> {
-    let read = |(name, json): &(String, &str)| Some((name.clone(), unambiguous(json)?));
+    let read = |(name, json): &(String, &str)| Some((name.clone(), read_once(json.as_bytes())?));
     question.arguments.iter().map(read).collect::<Option<Map<_, _>>>().map(Value::Object)
-}
-
-fn unambiguous(json: &str) -> Option<Value> {
-    match json.bytes().next()? {
-        b'{' => {
-            let members = json::members(json).ok()?;
-            let read = |(name, value): (String, &str)| Some((name, unambiguous(value)?));
-            members.into_iter().map(read).collect::<Option<Map<_, _>>>().map(Value::Object)
-        }
-        b'[' => json::items(json).ok()?.into_iter().map(unambiguous).collect::<Option<Vec<_>>>().map(Value::Array),
-        _ => serde_json::from_str(json).ok(),
-    }
 }
 
 /// Claims under the names that the decision point knows. What the caller has not is not told.
@@ -260,8 +248,9 @@ mod tests {
 
     #[test]
     fn only_true_is_a_yes() {
+        const TWICE: &[u8] = br#"{"allow":false,"allow":true}"#;
         assert!(is_yes(br#"{"allow":true,"reason":"x"}"#));
-        for answer in [&b""[..], b"true", b"{}", br#"{"allow":"true"}"#, br#"{"allow":1}"#, br#"{"allow":true"#]
+        for answer in [&b""[..], b"true", b"{}", br#"{"allow":"true"}"#, br#"{"allow":1}"#, br#"{"allow":true"#, TWICE]
         {
             assert!(!is_yes(answer), "{}", String::from_utf8_lossy(answer));
         }
