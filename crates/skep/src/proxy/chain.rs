@@ -10,6 +10,7 @@ use skep_api::names::env::secret;
 use skep_operator::proxy::run_config;
 use skep_proxy::middleware::{Authentication, Chain, ForwardHeaders, Power, Shown, Step, ToolRules};
 
+use super::document::unusable;
 use super::order::{self, Disorder, GIVING};
 use super::{Variables, audit, aws_sts, oidc, outgoing, policy, rate_limit, telemetry};
 use crate::hint::Hinted;
@@ -17,14 +18,18 @@ use crate::hint::Hinted;
 /// The chain of a document: the one that it has, or else what follows from the rest of it.
 pub(super) async fn build(config: &RunConfig, variables: Variables<'_>) -> Result<Chain, Hinted> {
     let list = match config.middleware_configs.as_slice() {
-        [] => Cow::Owned(run_config::chain(config).map_err(|cause| wrong("middleware", &cause))?),
+        [] => Cow::Owned(run_config::chain(config).map_err(|cause| unusable(&cause, variables))?),
         list => Cow::Borrowed(list),
     };
-    order::check(config, &list).map_err(disordered)?;
+    order::check(config, &list).map_err(|disorder| disordered(config, disorder, variables))?;
+    let decides = list.iter().any(|entry| entry.type_ == MiddlewareType::Authorization);
+    if !decides && !config.authz_config_path.is_empty() {
+        tracing::warn!("authz_config_path has no effect without authz_config: everybody may do everything");
+    }
     let mut steps = Vec::new();
     for entry in list.iter() {
         let step = step(entry, config, variables).await;
-        steps.extend(step.map_err(|cause| wrong(entry.type_.as_str(), &cause))?);
+        steps.extend(step.map_err(|cause| wrong(config, &entry.type_, &cause, variables))?);
     }
     steps.extend(secret_headers(config, variables)?.map(Step::ForwardHeaders));
     if !list.iter().any(|entry| GIVING.contains(&entry.type_)) {
@@ -34,9 +39,9 @@ pub(super) async fn build(config: &RunConfig, variables: Variables<'_>) -> Resul
 }
 
 /// A list that would not protect the server as the document says.
-fn disordered(disorder: Disorder) -> Hinted {
+fn disordered(config: &RunConfig, disorder: Disorder, variables: Variables<'_>) -> Hinted {
     let problem = match disorder {
-        Disorder::Misplaced(step, cause) => return wrong(step.as_str(), &cause),
+        Disorder::Misplaced(step, cause) => return wrong(config, &step, &cause, variables),
         Disorder::Missing(section, step) => {
             format!("the RunConfig has {section}, but middleware_configs has no step {step}")
         }
@@ -49,9 +54,14 @@ fn disordered(disorder: Disorder) -> Hinted {
         .hint("a server is never served without what it was to have; leave middleware_configs out to have it made")
 }
 
-fn wrong(step: &str, cause: &str) -> Hinted {
-    Hinted::new(format!("the RunConfig cannot be used: middleware_configs: {step}: {cause}"))
-        .hint("the operator writes it from the MCPServer or MCPRemoteProxy; look there")
+/// A step that cannot be made, under the name of what leads to it: a list that somebody has written, or another section.
+fn wrong(config: &RunConfig, step: &MiddlewareType, cause: &str, variables: Variables<'_>) -> Hinted {
+    let place = match order::section(step) {
+        _ if !config.middleware_configs.is_empty() => format!("middleware_configs: {step}"),
+        Some(section) => section.to_owned(),
+        None => format!("additional_middleware_configs: {step}"),
+    };
+    unusable(&format!("{place}: {cause}"), variables)
 }
 
 /// The step of an entry; nothing when there is nothing to do for it.
@@ -128,7 +138,7 @@ fn secret_headers(config: &RunConfig, variables: Variables<'_>) -> Result<Option
         return Err(Hinted::new("the RunConfig has header_forward, but no remote_url")
             .hint("headers are added for servers of somebody else; set remote_url, or leave header_forward out"));
     }
-    ForwardHeaders::new(&headers).map(Some).map_err(|error| wrong("header-forward", &error.to_string()))
+    ForwardHeaders::new(&headers).map(Some).map_err(|error| unusable(&format!("header_forward: {error}"), variables))
 }
 
 /// Our own token for a server of somebody else. A server of ours has no use for one.
@@ -246,7 +256,10 @@ mod tests {
                     "config": {"shared": {"maxTokens": 0, "refillPeriod": "1m"}}}}]"#,
                 "ratelimit: shared: maxTokens must be above zero",
             ),
-            (r#""oidc_config": {"ResourceURL": "https://r"}"#, "auth: there is neither an Issuer nor a JWKSURL"),
+            (
+                r#""oidc_config": {"ResourceURL": "https://r"}"#,
+                "cannot be used: oidc_config: there is neither an Issuer nor a JWKSURL",
+            ),
             (
                 r#""oidc_config": {"Issuer": "https://i"}, "middleware_configs": [{"type": "auth", "parameters": {}}]"#,
                 "oidc_config, but middleware_configs has no step auth",
@@ -264,7 +277,7 @@ mod tests {
     #[tokio::test]
     async fn a_proxy_without_redis_counts_by_itself_unless_there_may_be_others() {
         let limits = r#""rate_limit_config": {"shared": {"maxTokens": 1, "refillPeriod": "1m"}}"#;
-        let told = "ratelimit: it needs a Redis server to count in; set sessionStorage with provider redis";
+        let told = "cannot be used: rate_limit_config: it needs a Redis server to count in; set sessionStorage with provider redis";
         for variable in [("KUBERNETES_SERVICE_HOST", "10.96.0.1"), ("TOOLHIVE_RUNTIME", "kubernetes")] {
             let said = built(limits, &[variable]).await.unwrap_err();
             assert!(said.contains(told), "{said}");

@@ -170,6 +170,13 @@ mod tests {
     }
 
     #[test]
+    fn the_operator_is_blamed_only_where_there_is_one() {
+        let told = |variables: Variables<'_>| crate::hint::report(&unusable("port: 7", variables).into());
+        assert!(!told(&|_| None).contains("hint:"));
+        assert!(told(&|_| Some("kubernetes".to_owned())).contains("hint: the operator writes it"));
+    }
+
+    #[test]
     fn secrets_become_variables_of_the_server() {
         let text = r#"{"transport": "stdio", "env_vars": {"A": "1"}, "secrets": ["my-key,target=KEY"]}"#;
         let config = resolved(text, &[("TOOLHIVE_SECRET_MY_KEY", "s")]).unwrap();

@@ -162,7 +162,8 @@ fn is_concerned(entry: &MiddlewareConfig, other: &MiddlewareType) -> bool {
         return true;
     }
     let parameters = entry.read_parameters::<RateLimitParameters>().ok().and_then(|parameters| parameters.config);
-    parameters.is_some_and(|config| config.per_user.is_some() || config.tools.iter().any(|tool| tool.per_user.is_some()))
+    parameters
+        .is_some_and(|config| config.per_user.is_some() || config.tools.iter().any(|tool| tool.per_user.is_some()))
 }
 
 #[cfg(test)]

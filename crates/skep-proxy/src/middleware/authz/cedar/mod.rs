@@ -6,6 +6,7 @@
 mod claims;
 mod decided;
 mod entities;
+mod mistakes;
 mod seen;
 mod slices;
 mod values;
@@ -146,7 +147,8 @@ impl Cedar {
         }
         let policy = |(index, text): (usize, &String)| {
             let id = PolicyId::new(format!("policy{index}"));
-            Policy::parse(Some(id), text).map_err(|error| CedarError::Policy { index, cause: error.to_string() })
+            Policy::parse(Some(id), text)
+                .map_err(|error| CedarError::Policy { index, cause: mistakes::told(&error, text) })
         };
         let policies = settings.policies.iter().enumerate().map(policy).collect::<Result<Vec<_>, _>>()?;
         let types = Types::new(&settings.group_type)?;
