@@ -227,15 +227,6 @@ mod tests {
                 r#""remote_url": "https://a", "aws_sts_config": {}, "middleware_configs": [{"type": "auth", "parameters": {}}]"#,
                 "no step awssts",
             ),
-            (
-                r#""middleware_configs": [{"type": "authorization"}, {"type": "mutating-webhook"}]"#,
-                "authorization: it stands before mutating-webhook",
-            ),
-            (
-                r#""tools_filter": ["a"], "middleware_configs": [{"type": "tool-filter", "parameters": {"filter_tools": ["b"]}},
-                    {"type": "tool-call-filter", "parameters": {"filter_tools": ["a"]}}]"#,
-                "has tools_filter or tools_override, but the step tool-filter of middleware_configs says something else",
-            ),
             (r#""header_forward": {"add_plaintext_headers": {"X-A": "s"}}"#, "no remote_url"),
             (r#""middleware_configs": [{"type": "auth", "parameters": 7}]"#, "auth: "),
             (
@@ -267,6 +258,24 @@ mod tests {
             (
                 r#""remote_url": "https://a", "header_forward": {"add_headers_from_secret": {"X-A": "ID"}}"#,
                 "no secret for the header X-A",
+            ),
+        ] {
+            let said = built(text, &[]).await.unwrap_err();
+            assert!(said.contains(told), "{text}: {said}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_list_that_does_not_protect_as_the_document_says_is_refused() {
+        for (text, told) in [
+            (
+                r#""middleware_configs": [{"type": "authorization"}, {"type": "mutating-webhook"}]"#,
+                "authorization: it stands before mutating-webhook",
+            ),
+            (
+                r#""tools_filter": ["a"], "middleware_configs": [{"type": "tool-filter", "parameters": {"filter_tools": ["b"]}},
+                    {"type": "tool-call-filter", "parameters": {"filter_tools": ["a"]}}]"#,
+                "has tools_filter or tools_override, but the step tool-filter of middleware_configs says something else",
             ),
         ] {
             let said = built(text, &[]).await.unwrap_err();

@@ -149,9 +149,9 @@ fn without_token(list: &[MiddlewareConfig]) -> Option<&MiddlewareType> {
 /// A step that stands before one that it has to stand behind.
 fn misplaced(list: &[MiddlewareConfig]) -> Option<(MiddlewareType, String)> {
     let found = BEHIND.iter().find(|(step, other, _)| {
-        let first = list.iter().position(|entry| entry.type_ == *step && is_concerned(entry, other));
-        let last = list.iter().rposition(|entry| entry.type_ == *other);
-        first.zip(last).is_some_and(|(first, last)| first < last)
+        let stands = list.iter().position(|entry| entry.type_ == *step && is_concerned(entry, other));
+        let needed = list.iter().rposition(|entry| entry.type_ == *other);
+        stands.zip(needed).is_some_and(|(stands, needed)| stands < needed)
     });
     found.map(|(step, other, why)| (step.clone(), format!("it stands before {other}, {why}; put it behind that")))
 }
