@@ -4,14 +4,13 @@ use std::io;
 use std::sync::Arc;
 
 use http::Request;
-use hyper::body::Incoming;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{self, Answer};
 use crate::health::{self, Health};
 use crate::limits::Limits;
-use crate::listener::{self, Peer, Service};
+use crate::listener::{self, Coming, Peer, Service};
 use crate::tls::TlsIdentity;
 use crate::transparent::Dialect;
 
@@ -44,7 +43,7 @@ pub async fn answer_until<T>(
 struct Early(Dialect);
 
 impl Service for Early {
-    async fn answer(&self, _: Peer, request: Request<Incoming>) -> Answer {
+    async fn answer(&self, _: Peer, request: Request<Coming>) -> Answer {
         if request.uri().path() == "/health" {
             let health = Health { transport: self.0.name(), server: Some(Err(REASON.to_owned())) };
             return health::answer(request.method(), &health);

@@ -3,7 +3,6 @@
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, StatusCode};
-use hyper::body::Incoming;
 use skep_mcp::era::{self, Era, Surroundings};
 use skep_mcp::fault::{Fault, INVALID_REQUEST, METHOD_NOT_FOUND};
 use skep_mcp::{Kind, Message, MetaKey, ReadError, Revision, header, method, translate};
@@ -11,6 +10,7 @@ use skep_mcp::{Kind, Message, MetaKey, ReadError, Revision, header, method, tran
 use crate::answer::{self, Answer};
 use crate::gather::{Ungathered, gather};
 use crate::limits::Limits;
+use crate::listener::Coming;
 
 /// What a request says about itself that stands alone.
 const STANDING_ALONE: [MetaKey; 3] = [MetaKey::ProtocolVersion, MetaKey::ClientCapabilities, MetaKey::ClientInfo];
@@ -19,7 +19,7 @@ const STANDING_ALONE: [MetaKey; 3] = [MetaKey::ProtocolVersion, MetaKey::ClientC
 pub(crate) const JSON: &str = "application/json";
 
 /// Reads a body, as far as it may go.
-pub(crate) async fn body(body: Incoming, limits: &Limits) -> Result<Bytes, Answer> {
+pub(crate) async fn body(body: Coming, limits: &Limits) -> Result<Bytes, Answer> {
     match tokio::time::timeout(limits.upload, gather(body, limits.body_bytes)).await {
         Ok(gathered) => gathered.map_err(|error| match error {
             Ungathered::TooLarge => answer::text(StatusCode::PAYLOAD_TOO_LARGE, "Request Entity Too Large"),

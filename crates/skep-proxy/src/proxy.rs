@@ -6,7 +6,6 @@ use std::sync::Arc;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::{Request, StatusCode};
-use hyper::body::Incoming;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -16,7 +15,7 @@ use crate::forwarded::Forwarded;
 use crate::guard::Guard;
 use crate::health::{self, Health};
 use crate::limits::Limits;
-use crate::listener::{self, Peer, Service};
+use crate::listener::{self, Coming, Peer, Service};
 use crate::middleware::layer::Destination;
 use crate::middleware::{Exchange, Middleware, telemetry};
 use crate::open_ended::OpenEnded;
@@ -169,7 +168,7 @@ struct Surface {
 }
 
 impl Service for Surface {
-    async fn answer(&self, peer: Peer, request: Request<Incoming>) -> Answer {
+    async fn answer(&self, peer: Peer, request: Request<Coming>) -> Answer {
         let path = request.uri().path();
         if path == "/health" {
             // In a box, because no other request needs room for it.
@@ -200,7 +199,7 @@ impl Service for Surface {
 
 impl Surface {
     /// Hands a request to the chain, and behind that to the transport.
-    async fn pass(&self, peer: Peer, request: Request<Incoming>) -> Answer {
+    async fn pass(&self, peer: Peer, request: Request<Coming>) -> Answer {
         if let Transport::Transparent(transparent) = &self.proxy.transport
             && let Err(refusal) = transparent.gate(request.method(), request.headers())
         {

@@ -1,18 +1,19 @@
 //! The body of a request on its way to a transport: still to be read, or read by somebody before it.
 
 use bytes::Bytes;
-use hyper::body::{Body as _, Incoming};
+use hyper::body::Body as _;
 use skep_mcp::{Payload, ReadError};
 
 use crate::answer::Answer;
 use crate::intake;
 use crate::limits::Limits;
+use crate::listener::Coming;
 
 /// What a client sends with a request.
 #[derive(Debug)]
 pub(crate) enum Upload {
     /// Nobody has read it yet.
-    Coming(Incoming),
+    Coming(Coming),
     /// Somebody has.
     Read(Sent),
 }

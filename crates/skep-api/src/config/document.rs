@@ -310,6 +310,9 @@ macro_rules! word {
         }
 
         impl $name {
+            /// All texts that are known.
+            $visibility const KNOWN: &[&str] = &[$( $text ),*];
+
             $visibility fn as_str(&self) -> &str {
                 match self {
                     $( Self::$variant => $text, )*

@@ -63,6 +63,24 @@ impl Default for FetchPolicy {
     }
 }
 
+impl FetchPolicy {
+    /// The host of an address that may be asked, as far as the address itself tells.
+    pub fn check<'a>(&self, uri: &'a Uri) -> Result<&'a str, FetchError> {
+        permitted(uri, self.allows_http, &Resolver::new(self.allows_private))
+    }
+
+    /// Which of two switches would let an address be asked that may not be: the one for plain http, and the one for
+    /// private addresses. None of them for an address that is never asked.
+    pub fn lacking<'a>(&self, uri: &Uri, http: &'a str, private: &'a str) -> Vec<&'a str> {
+        let may = |allows_http, allows_private| permitted(uri, allows_http, &Resolver::new(allows_private)).is_ok();
+        if !may(true, true) {
+            return Vec::new();
+        }
+        let needed = [(!may(self.allows_http, true), http), (!may(true, self.allows_private), private)];
+        needed.into_iter().filter(|(is_needed, _)| *is_needed).map(|(_, switch)| switch).collect()
+    }
+}
+
 /// Why there is no answer. What the other side said is not repeated.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum FetchError {
@@ -183,19 +201,24 @@ impl Fetcher {
 
     /// The host of an address that may be asked, as far as the address itself tells.
     pub fn check<'a>(&self, uri: &'a Uri) -> Result<&'a str, FetchError> {
-        let no_address = || FetchError::Address(without_query(uri));
-        let host = uri.host().filter(|host| !host.is_empty()).ok_or_else(no_address)?;
-        let has_user = uri.authority().is_some_and(|authority| authority.as_str().contains('@'));
-        match uri.scheme() {
-            _ if has_user => return Err(no_address()),
-            Some(scheme) if *scheme == Scheme::HTTPS => {}
-            Some(scheme) if *scheme == Scheme::HTTP && self.0.policy.allows_http => {}
-            Some(scheme) if *scheme == Scheme::HTTP => return Err(FetchError::Plain(without_query(uri))),
-            _ => return Err(no_address()),
-        }
-        self.0.resolver.check(host).map_err(|closed| FetchError::Closed(closed.to_string()))?;
-        Ok(host)
+        permitted(uri, self.0.policy.allows_http, &self.0.resolver)
     }
+}
+
+/// The host of an address that may be asked by somebody who finds hosts so.
+fn permitted<'a>(uri: &'a Uri, allows_http: bool, resolver: &Resolver) -> Result<&'a str, FetchError> {
+    let no_address = || FetchError::Address(without_query(uri));
+    let host = uri.host().filter(|host| !host.is_empty()).ok_or_else(no_address)?;
+    let has_user = uri.authority().is_some_and(|authority| authority.as_str().contains('@'));
+    match uri.scheme() {
+        _ if has_user => return Err(no_address()),
+        Some(scheme) if *scheme == Scheme::HTTPS => {}
+        Some(scheme) if *scheme == Scheme::HTTP && allows_http => {}
+        Some(scheme) if *scheme == Scheme::HTTP => return Err(FetchError::Plain(without_query(uri))),
+        _ => return Err(no_address()),
+    }
+    resolver.check(host).map_err(|closed| FetchError::Closed(closed.to_string()))?;
+    Ok(host)
 }
 
 fn client(policy: &FetchPolicy, resolver: Resolver) -> Result<HttpClient, FilesError> {
@@ -252,7 +275,8 @@ fn moved(request: &Request<Bytes>, response: &Response<Incoming>) -> Option<Uri>
 /// An address without what may be a secret.
 fn without_query(uri: &Uri) -> String {
     let authority = uri.authority().map(|authority| authority.as_str().rsplit('@').next().unwrap_or_default());
-    format!("{}://{}{}", uri.scheme_str().unwrap_or_default(), authority.unwrap_or_default(), uri.path())
+    let scheme = uri.scheme_str().map(|scheme| format!("{scheme}://")).unwrap_or_default();
+    format!("{scheme}{}{}", authority.unwrap_or_default(), uri.path())
 }
 
 fn failure(host: String, error: &hyper_util::client::legacy::Error) -> FetchError {

@@ -1,6 +1,7 @@
 //! Sockets: who may connect, for how long, and how it ends.
 
 mod activity;
+mod coming;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -8,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::Request;
+use http::header::EXPECT;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -20,6 +22,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use self::activity::{Activity, Noted, Overdue, Sending};
+pub(crate) use self::coming::Coming;
 use crate::answer::Answer;
 use crate::limits::Limits;
 use crate::tls::TlsIdentity;
@@ -39,14 +42,21 @@ pub(crate) struct Peer {
 
 /// Answers requests.
 pub(crate) trait Service: Send + Sync + 'static {
-    fn answer(&self, peer: Peer, request: Request<Incoming>) -> impl Future<Output = Answer> + Send;
+    fn answer(&self, peer: Peer, request: Request<Coming>) -> impl Future<Output = Answer> + Send;
 }
 
-/// How long a connection may take for the head of a request, and how long it may ask nothing.
+/// How long a connection may take for the head of a request, how long it may ask nothing, and how much it may send with one.
 #[derive(Debug, Clone, Copy)]
 struct Patience {
     head: Duration,
     idle: Duration,
+    body_bytes: usize,
+}
+
+impl Patience {
+    fn of(limits: &Limits) -> Self {
+        Self { head: limits.head, idle: limits.idle, body_bytes: limits.body_bytes }
+    }
 }
 
 /// What an address begins with that clients reach the listener by.
@@ -78,7 +88,7 @@ pub(crate) async fn serve(
                 // Small answers should not wait for more to come.
                 let _ = stream.set_nodelay(true);
                 let peer = Peer { address, scheme: scheme(tls) };
-                let (builder, patience) = (builder.clone(), Patience { head: limits.head, idle: limits.idle });
+                let (builder, patience) = (builder.clone(), Patience::of(limits));
                 let (service, acceptor, stop) = (Arc::clone(&service), acceptor.clone(), stop.clone());
                 connections.spawn(async move {
                     let _permit = permit;
@@ -113,8 +123,10 @@ async fn converse(
     let activity = Activity::new();
     let stream = Noted::new(stream, Arc::clone(&activity));
     let noted = Arc::clone(&activity);
-    let service = service_fn(move |request| {
+    let service = service_fn(move |request: Request<Incoming>| {
         let (service, under_way) = (Arc::clone(&service), noted.begin());
+        let is_withheld = request.headers().contains_key(EXPECT);
+        let request = request.map(|body| Coming::new(body, patience.body_bytes, is_withheld, noted.begin()));
         // In a box, because a connection keeps room for an answer on its way for as long as it lives.
         Box::pin(async move {
             let answer = service.answer(peer, request).await;

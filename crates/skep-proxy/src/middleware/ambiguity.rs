@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use serde::de::DeserializeOwned;
 use skep_mcp::Message;
 use skep_mcp::json::{self, EditError};
 
@@ -21,6 +22,13 @@ pub(crate) fn is_ambiguous(message: &Message) -> Result<bool, EditError> {
     let text = message.as_str();
     let params = message.params_span().map(|span| span.of(text)).filter(|params| params.starts_with('{'));
     Ok(has_double(text)? || params.map_or(Ok(false), has_double)?)
+}
+
+/// Reads a document in which no object has a member twice. Nothing when it is none.
+pub(crate) fn read_once<T: DeserializeOwned>(text: &[u8]) -> Option<T> {
+    let text = std::str::from_utf8(text).ok()?;
+    let is_clear = json::twice(text) == Ok(None);
+    serde_json::from_str(text).ok().filter(|_| is_clear)
 }
 
 /// A name in small letters, with the two letters beyond ASCII that are the capitals of ones within.

@@ -114,6 +114,8 @@ impl<'a> Exchange<'a> {
         if !self.is_clear {
             let is_unclear = |message: &Message| ambiguity::is_ambiguous(message) != Ok(false);
             if self.known().is_some_and(|payload| messages(payload).any(is_unclear)) {
+                let subject = self.notes.identity().map(|identity| identity.subject.as_str());
+                tracing::info!(subject, "a message can be read in two ways, and is refused");
                 return Err(Refusal::NoMessage.answer(None));
             }
             self.is_clear = true;

@@ -13,7 +13,7 @@ use crate::answer::Answer;
 use crate::transparent::strip_headers;
 
 /// Headers that say how a message travels, or where it comes from. They are not for anybody to set.
-const OURS: [&str; 16] = [
+const OURS: [&str; 17] = [
     "host",
     "connection",
     "keep-alive",
@@ -30,8 +30,39 @@ const OURS: [&str; 16] = [
     "x-forwarded-for",
     "x-forwarded-host",
     "x-forwarded-proto",
+    "x-real-ip",
 ];
-const REAL_ADDRESS: &str = "x-real-ip";
+
+/// Headers that say what a message is, and in which session. No credential can be there.
+const OF_MESSAGES: [&str; 9] = [
+    "accept",
+    "content-encoding",
+    "content-type",
+    "expect",
+    "last-event-id",
+    "mcp-method",
+    "mcp-name",
+    "mcp-protocol-version",
+    "mcp-session-id",
+];
+
+/// The header of a name, if it is for anybody to set.
+fn settable(name: &str) -> Result<HeaderName, ForwardError> {
+    let known = name.to_ascii_lowercase();
+    if OURS.contains(&known.as_str()) {
+        return Err(ForwardError::Reserved(name.to_owned()));
+    }
+    known.parse().map_err(|_| ForwardError::Name(name.to_owned()))
+}
+
+/// The header of a name, if a credential can be there.
+pub(super) fn for_credential(name: &str) -> Result<HeaderName, ForwardError> {
+    let header = settable(name)?;
+    if OF_MESSAGES.contains(&header.as_str()) {
+        return Err(ForwardError::OfMessages(name.to_owned()));
+    }
+    Ok(header)
+}
 
 /// Why a header cannot be set. What its value was is not repeated.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +70,9 @@ pub enum ForwardError {
     /// It belongs to the proxy.
     #[error("the header {0} cannot be set: it says how a message travels, which the proxy decides")]
     Reserved(String),
+    /// It belongs to the message.
+    #[error("the header {0} cannot hold a credential: it says what a message is")]
+    OfMessages(String),
     /// Its name is none.
     #[error("{0:?} is no name of a header")]
     Name(String),
@@ -62,11 +96,7 @@ impl ForwardHeaders {
     /// Headers by their names.
     pub fn new(headers: &BTreeMap<String, String>) -> Result<Self, ForwardError> {
         let read = |(name, value): (&String, &String)| {
-            let known = name.to_ascii_lowercase();
-            if OURS.contains(&known.as_str()) || known == REAL_ADDRESS {
-                return Err(ForwardError::Reserved(name.clone()));
-            }
-            let header: HeaderName = known.parse().map_err(|_| ForwardError::Name(name.clone()))?;
+            let header = settable(name)?;
             if header == AUTHORIZATION {
                 tracing::warn!("the server gets a fixed Authorization header instead of the client's own");
             }
@@ -106,6 +136,15 @@ mod tests {
             assert!(told.contains(name), "{told}");
         }
         assert!(headers("Authorization", "Bearer t").is_ok());
+    }
+
+    #[test]
+    fn no_credential_is_where_something_else_is_said() {
+        for name in OURS.into_iter().chain(OF_MESSAGES).chain(["Mcp-Session-Id", "Content-Length", "a b", ""]) {
+            let told = for_credential(name).unwrap_err().to_string();
+            assert!(told.contains(name), "{told}");
+        }
+        assert_eq!(for_credential("X-Upstream-Token").unwrap(), "x-upstream-token");
     }
 
     #[test]

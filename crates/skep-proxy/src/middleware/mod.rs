@@ -42,7 +42,6 @@ use arc_swap::ArcSwap;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::Request;
-use hyper::body::Incoming;
 
 pub use self::audit::{Audit, AuditError, AuditSettings};
 use self::auth::resource::{self, ProtectedResource};
@@ -68,7 +67,7 @@ pub use self::tools::{Shown, ToolRules, ToolRulesError};
 pub use self::webhook::{FailurePolicy, Power, Secret, SecretError, WebhookError, WebhookSettings, Webhooks};
 use crate::answer::Answer;
 use crate::limits::Limits;
-use crate::listener::Peer;
+use crate::listener::{Coming, Peer};
 use crate::upload::Upload;
 
 /// A layer that a configuration can ask for, outermost first as they usually stand. A configuration may have them in
@@ -179,7 +178,7 @@ impl Chain {
     pub(crate) fn answer<'a>(
         &'a self,
         peer: Peer,
-        request: Request<Incoming>,
+        request: Request<Coming>,
         limits: &'a Limits,
         destination: &'a dyn Destination,
     ) -> BoxFuture<'a, Answer> {

@@ -32,7 +32,7 @@ mod tests {
 
     use http::{Request, StatusCode};
     use http_body_util::{BodyExt as _, Empty};
-    use hyper::body::{Bytes, Incoming};
+    use hyper::body::Bytes;
     use hyper::client::conn::http1;
     use hyper_util::rt::TokioIo;
     use serde_json::Value;
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
     use crate::answer;
     use crate::limits::Limits;
-    use crate::listener::{self, Peer, Service};
+    use crate::listener::{self, Coming, Peer, Service};
     use crate::middleware::layer::Destination;
     use crate::middleware::{Audit, AuditSettings, Chain, Step};
 
@@ -72,7 +72,7 @@ mod tests {
     struct Served(Chain);
 
     impl Service for Served {
-        async fn answer(&self, peer: Peer, request: Request<Incoming>) -> Answer {
+        async fn answer(&self, peer: Peer, request: Request<Coming>) -> Answer {
             self.0.answer(peer, request, &Limits::default(), &Well).await
         }
     }

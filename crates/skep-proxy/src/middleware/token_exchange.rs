@@ -8,6 +8,7 @@ use http::{HeaderName, HeaderValue, StatusCode};
 
 use super::auth::bearer;
 use super::exchange::Exchange;
+use super::forward_headers::{ForwardError, for_credential};
 use super::grants::kept::MARGIN;
 use super::grants::{ACCESS_TOKEN, EndpointError, GrantError, Kept, Key, TOKEN_EXCHANGE, TokenEndpoint, form, place};
 use super::identity::Identity;
@@ -45,9 +46,9 @@ pub enum TokenExchangeError {
     /// The endpoint is none that can be asked.
     #[error("token_url: {0}")]
     Endpoint(#[from] EndpointError),
-    /// The name of the header is none.
-    #[error("external_token_header_name {0:?} is no name of a header")]
-    Header(String),
+    /// The header cannot get a token.
+    #[error("external_token_header_name: {0}")]
+    Header(#[from] ForwardError),
 }
 
 /// Exchanges tokens.
@@ -67,7 +68,7 @@ impl TokenExchange {
         let endpoint = TokenEndpoint::new(&settings.token_url, &settings.client_id, &settings.client_secret)?;
         let header = match settings.header {
             None => AUTHORIZATION,
-            Some(name) => name.parse().map_err(|_| TokenExchangeError::Header(name))?,
+            Some(name) => for_credential(&name)?,
         };
         let kind = Some(settings.subject_token_type).filter(|kind| !kind.is_empty());
         Ok(Self {

@@ -167,7 +167,7 @@ impl Bridge {
 
     /// Whether nobody waits for anything.
     pub(super) fn is_idle(&self) -> bool {
-        self.calls.is_empty() && self.clients.listening().is_empty()
+        self.calls.is_quiet() && self.clients.listening().is_empty()
     }
 
     pub(super) fn calls(&self) -> &Arc<Calls> {

@@ -272,9 +272,9 @@ impl Calls {
         }
     }
 
-    /// Whether none waits.
-    pub(super) fn is_empty(&self) -> bool {
-        self.waiting.lock().is_empty()
+    /// Whether nobody waits for an answer, and the server has been told everything.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.waiting.lock().is_empty() && self.outgoing.capacity() == self.outgoing.max_capacity()
     }
 
     /// How many wait.

@@ -6,20 +6,28 @@ use std::sync::{Arc, Mutex};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::DefaultGuard;
-use tracing::{Event, Level, Metadata, Subscriber};
+use tracing::{Dispatch, Event, Level, Metadata, Subscriber};
 
 /// The warnings of a test, which has to run on one thread with all that it starts.
 pub(crate) struct Warnings {
     texts: Arc<Mutex<Vec<String>>>,
     _guard: DefaultGuard,
+    _other: Dispatch,
 }
 
 impl Warnings {
     /// Listens from now on.
     pub(crate) fn listen() -> Self {
+        Self::down_to(Level::WARN)
+    }
+
+    /// The same, for what matters less, too.
+    pub(crate) fn down_to(level: Level) -> Self {
+        // Where somebody listens alone, a thread on which nobody does may decide that nobody wants to know.
+        let other = Dispatch::new(Listener(Arc::default(), Level::ERROR));
         let texts = Arc::default();
-        let guard = tracing::subscriber::set_default(Listener(Arc::clone(&texts)));
-        Self { texts, _guard: guard }
+        let guard = tracing::subscriber::set_default(Listener(Arc::clone(&texts), level));
+        Self { texts, _guard: guard, _other: other }
     }
 
     /// Those since this was last asked.
@@ -28,11 +36,11 @@ impl Warnings {
     }
 }
 
-struct Listener(Arc<Mutex<Vec<String>>>);
+struct Listener(Arc<Mutex<Vec<String>>>, Level);
 
 impl Subscriber for Listener {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() <= Level::WARN
+        *metadata.level() <= self.1
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {

@@ -41,7 +41,7 @@ pub enum ProxyCommand {
     skep proxy run ghcr.io/acme/server                                  # in a pod of the operator")]
 pub struct ProxyRunArgs {
     /// The image of the server.
-    #[arg(required_unless_present_any = ["url", "program"], conflicts_with_all = ["url", "program", "config", "listen", "transport", "origins", "tls_cert", "redis", "processes", "request_timeout"])]
+    #[arg(conflicts_with_all = ["url", "program", "config", "listen", "transport", "origins", "tls_cert", "redis", "processes", "request_timeout"])]
     pub image: Option<String>,
     /// The address of a server that runs already.
     #[arg(long, value_name = "URL", conflicts_with = "program")]

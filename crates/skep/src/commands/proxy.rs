@@ -17,6 +17,9 @@ use crate::proxy::{
     Front, Given, Requests, Variables, build_chain, by_hand, resolve, serve_command, serve_image, serve_url,
 };
 
+/// The exit code of a command line that makes no sense.
+const USAGE: u8 = 2;
+
 /// Where a proxy for people listens.
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
 
@@ -51,7 +54,10 @@ async fn serve(args: ProxyRunArgs) -> anyhow::Result<()> {
             serve_command(&front, args.program, own, &mut requests).await
         }
         None => Err(Hinted::new("no server is named")
-            .hint("skep run IMAGE is for pods; skep proxy run --help says what else there is")
+            .hint("a server that runs already: skep proxy run --url URL")
+            .hint("a program of this machine: skep proxy run -- COMMAND")
+            .hint("skep proxy run IMAGE is for pods of the operator")
+            .exit_code(USAGE)
             .into()),
     }
 }

@@ -6,7 +6,7 @@ use skep_api::kinds::outgoing_auth::aws_sts as defaults;
 use skep_api::names::env::runner;
 use skep_proxy::middleware::{self, AwsSts, AwsStsSettings, RoleTest};
 
-use super::Variables;
+use super::{Variables, outgoing};
 
 /// Gets credentials as an entry says.
 pub(super) fn credentials(
@@ -22,11 +22,7 @@ pub(super) fn credentials(
         return Err(format!("target_url {:?} must be the remote_url, where requests go", parameters.target_url));
     }
     let settings = parameters.aws_sts_config.ok_or("aws_sts_config is missing")?;
-    if !settings.subject_provider_name.is_empty() {
-        return Err(
-            "subject_provider_name needs an auth server inside of the proxy, which it cannot have yet".to_owned()
-        );
-    }
+    outgoing::refuse_provider("subject_provider_name", &settings.subject_provider_name)?;
     let or = |value: String, default: &str| if value.is_empty() { default.to_owned() } else { value };
     AwsSts::new(AwsStsSettings {
         region: settings.region,

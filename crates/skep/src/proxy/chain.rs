@@ -10,36 +10,26 @@ use skep_api::names::env::secret;
 use skep_operator::proxy::run_config;
 use skep_proxy::middleware::{Authentication, Chain, ForwardHeaders, Power, Shown, Step, ToolRules};
 
+use super::document::unusable;
+use super::order::{self, Disorder, GIVING};
 use super::{Variables, audit, aws_sts, oidc, outgoing, policy, rate_limit, telemetry};
 use crate::hint::Hinted;
-
-/// Steps that get the server a credential of its own for the caller's.
-const GIVING: [MiddlewareType; 3] = [MiddlewareType::TokenExchange, MiddlewareType::AwsSts, MiddlewareType::Obo];
 
 /// The chain of a document: the one that it has, or else what follows from the rest of it.
 pub(crate) async fn build(config: &RunConfig, variables: Variables<'_>) -> Result<Chain, Hinted> {
     let list = match config.middleware_configs.as_slice() {
-        [] => Cow::Owned(run_config::chain(config).map_err(|cause| wrong("middleware", &cause))?),
+        [] => Cow::Owned(run_config::chain(config).map_err(|cause| unusable(&cause, variables))?),
         list => Cow::Borrowed(list),
     };
-    if let Some((section, step)) = missing(config, &list) {
-        return Err(Hinted::new(format!("the RunConfig has {section}, but middleware_configs has no step {step}"))
-            .hint(
-                "a server is never served without what it was to have; leave middleware_configs out to have it made",
-            ));
-    }
-    if let Some(step) = without_token(&list) {
-        let cause = format!("strip-auth removes the token that {step} starts from; take one of the two out");
-        return Err(wrong(step.as_str(), &cause));
-    }
-    if is_decided_too_soon(&list) {
-        let cause = "it stands before mutating-webhook, which could change what was decided about; put it behind that";
-        return Err(wrong(MiddlewareType::Authorization.as_str(), cause));
+    order::check(config, &list).map_err(|disorder| disordered(config, disorder, variables))?;
+    let decides = list.iter().any(|entry| entry.type_ == MiddlewareType::Authorization);
+    if !decides && !config.authz_config_path.is_empty() {
+        tracing::warn!("authz_config_path has no effect without authz_config: everybody may do everything");
     }
     let mut steps = Vec::new();
     for entry in list.iter() {
         let step = step(entry, config, variables).await;
-        steps.extend(step.map_err(|cause| wrong(entry.type_.as_str(), &cause))?);
+        steps.extend(step.map_err(|cause| wrong(config, &entry.type_, &cause, variables))?);
     }
     steps.extend(secret_headers(config, variables)?.map(Step::ForwardHeaders));
     if !list.iter().any(|entry| GIVING.contains(&entry.type_)) {
@@ -48,54 +38,30 @@ pub(crate) async fn build(config: &RunConfig, variables: Variables<'_>) -> Resul
     Ok(Chain::new(steps))
 }
 
-fn wrong(step: &str, cause: &str) -> Hinted {
-    Hinted::new(format!("the RunConfig cannot be used: middleware_configs: {step}: {cause}"))
-        .hint("the operator writes it from the MCPServer or MCPRemoteProxy; look there")
-}
-
-/// A section of the document that no step of the list stands for.
-fn missing(config: &RunConfig, list: &[MiddlewareConfig]) -> Option<(&'static str, MiddlewareType)> {
-    let has_tools = !config.tools_filter.is_empty() || !config.tools_override.is_empty();
-    let wanted = [
-        ("audit_config", config.audit_config.is_some(), MiddlewareType::Audit),
-        ("telemetry_config", config.telemetry_config.is_some(), MiddlewareType::Telemetry),
-        ("rate_limit_config", config.rate_limit_config.is_some(), MiddlewareType::RateLimit),
-        ("tools_filter or tools_override", has_tools, MiddlewareType::ToolFilter),
-        ("tools_filter or tools_override", has_tools, MiddlewareType::ToolCallFilter),
-        ("mutating_webhooks", !config.mutating_webhooks.is_empty(), MiddlewareType::MutatingWebhook),
-        ("validating_webhooks", !config.validating_webhooks.is_empty(), MiddlewareType::ValidatingWebhook),
-        ("authz_config", config.authz_config.is_some(), MiddlewareType::Authorization),
-        ("token_exchange_config", config.token_exchange_config.is_some(), MiddlewareType::TokenExchange),
-        ("aws_sts_config", config.aws_sts_config.is_some(), MiddlewareType::AwsSts),
-    ];
-    let is_missing = |step: &MiddlewareType| !list.iter().any(|entry| entry.type_ == *step);
-    let proves = |entry: &MiddlewareConfig| {
-        let auth = entry.read_parameters::<AuthParameters>();
-        entry.type_ == MiddlewareType::Auth && auth.is_ok_and(|auth| auth.oidc_config.is_some())
+/// A list that would not protect the server as the document says.
+fn disordered(config: &RunConfig, disorder: Disorder, variables: Variables<'_>) -> Hinted {
+    let problem = match disorder {
+        Disorder::Misplaced(step, cause) => return wrong(config, &step, &cause, variables),
+        Disorder::Missing(section, step) => {
+            format!("the RunConfig has {section}, but middleware_configs has no step {step}")
+        }
+        Disorder::Differing(section, step) => {
+            format!("the RunConfig has {section}, but the step {step} of middleware_configs says something else")
+        }
+        Disorder::Unequal(one, other) => format!("the steps {one} and {other} of middleware_configs must say the same"),
     };
-    if config.oidc_config.is_some() && !list.iter().any(proves) {
-        return Some(("oidc_config", MiddlewareType::Auth));
-    }
-    if let Some(more) = config.additional_middleware_configs.iter().find(|more| is_missing(&more.type_)) {
-        return Some(("additional_middleware_configs", more.type_.clone()));
-    }
-    wanted
-        .into_iter()
-        .find(|(_, is_wanted, step)| *is_wanted && is_missing(step))
-        .map(|(section, _, step)| (section, step))
+    Hinted::new(problem)
+        .hint("a server is never served without what it was to have; leave middleware_configs out to have it made")
 }
 
-/// A step that needs the caller's token, in a list with one that removes it.
-fn without_token(list: &[MiddlewareConfig]) -> Option<&MiddlewareType> {
-    let strips = list.iter().any(|entry| entry.type_ == MiddlewareType::StripAuth);
-    list.iter().map(|entry| &entry.type_).find(|step| strips && GIVING.contains(step))
-}
-
-/// Whether callbacks change messages after policies have decided about them.
-fn is_decided_too_soon(list: &[MiddlewareConfig]) -> bool {
-    let decided = list.iter().position(|entry| entry.type_ == MiddlewareType::Authorization);
-    let changed = list.iter().rposition(|entry| entry.type_ == MiddlewareType::MutatingWebhook);
-    decided.zip(changed).is_some_and(|(decided, changed)| decided < changed)
+/// A step that cannot be made, under the name of what leads to it: a list that somebody has written, or another section.
+fn wrong(config: &RunConfig, step: &MiddlewareType, cause: &str, variables: Variables<'_>) -> Hinted {
+    let place = match order::section(step) {
+        _ if !config.middleware_configs.is_empty() => format!("middleware_configs: {step}"),
+        Some(section) => section.to_owned(),
+        None => format!("additional_middleware_configs: {step}"),
+    };
+    unusable(&format!("{place}: {cause}"), variables)
 }
 
 /// The step of an entry; nothing when there is nothing to do for it.
@@ -172,7 +138,7 @@ fn secret_headers(config: &RunConfig, variables: Variables<'_>) -> Result<Option
         return Err(Hinted::new("the RunConfig has header_forward, but no remote_url")
             .hint("headers are added for servers of somebody else; set remote_url, or leave header_forward out"));
     }
-    ForwardHeaders::new(&headers).map(Some).map_err(|error| wrong("header-forward", &error.to_string()))
+    ForwardHeaders::new(&headers).map(Some).map_err(|error| unusable(&format!("header_forward: {error}"), variables))
 }
 
 /// Our own token for a server of somebody else. A server of ours has no use for one.
@@ -281,7 +247,10 @@ mod tests {
                     "config": {"shared": {"maxTokens": 0, "refillPeriod": "1m"}}}}]"#,
                 "ratelimit: shared: maxTokens must be above zero",
             ),
-            (r#""oidc_config": {"ResourceURL": "https://r"}"#, "auth: there is neither an Issuer nor a JWKSURL"),
+            (
+                r#""oidc_config": {"ResourceURL": "https://r"}"#,
+                "cannot be used: oidc_config: there is neither an Issuer nor a JWKSURL",
+            ),
             (
                 r#""oidc_config": {"Issuer": "https://i"}, "middleware_configs": [{"type": "auth", "parameters": {}}]"#,
                 "oidc_config, but middleware_configs has no step auth",
@@ -297,28 +266,33 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_list_that_does_not_protect_as_the_document_says_is_refused() {
+        for (text, told) in [
+            (
+                r#""middleware_configs": [{"type": "authorization"}, {"type": "mutating-webhook"}]"#,
+                "authorization: it stands before mutating-webhook",
+            ),
+            (
+                r#""tools_filter": ["a"], "middleware_configs": [{"type": "tool-filter", "parameters": {"filter_tools": ["b"]}},
+                    {"type": "tool-call-filter", "parameters": {"filter_tools": ["a"]}}]"#,
+                "has tools_filter or tools_override, but the step tool-filter of middleware_configs says something else",
+            ),
+        ] {
+            let said = built(text, &[]).await.unwrap_err();
+            assert!(said.contains(told), "{text}: {said}");
+        }
+    }
+
+    #[tokio::test]
     async fn a_proxy_without_redis_counts_by_itself_unless_there_may_be_others() {
         let limits = r#""rate_limit_config": {"shared": {"maxTokens": 1, "refillPeriod": "1m"}}"#;
-        let told = "ratelimit: it needs a Redis server to count in; set sessionStorage with provider redis";
+        let told = "cannot be used: rate_limit_config: it needs a Redis server to count in; set sessionStorage with provider redis";
         for variable in [("KUBERNETES_SERVICE_HOST", "10.96.0.1"), ("TOOLHIVE_RUNTIME", "kubernetes")] {
             let said = built(limits, &[variable]).await.unwrap_err();
             assert!(said.contains(told), "{said}");
         }
         let chain = built(limits, &[]).await.unwrap();
         assert!(chain.contains("RateLimit") && chain.contains("MemoryBuckets"), "{chain}");
-    }
-
-    #[tokio::test]
-    async fn policies_decide_about_messages_as_callbacks_have_made_them() {
-        let chain = |steps: [&str; 3]| {
-            let steps = steps.map(|step| format!(r#"{{"type": "{step}"}}"#)).join(", ");
-            format!(r#""middleware_configs": [{steps}]"#)
-        };
-        let told = "authorization: it stands before mutating-webhook";
-        let said = built(&chain(["authorization", "mcp-parser", "mutating-webhook"]), &[]).await.unwrap_err();
-        assert!(said.contains(told), "{said}");
-        let said = built(&chain(["mutating-webhook", "mcp-parser", "authorization"]), &[]).await.unwrap_err();
-        assert!(!said.contains(told), "{said}");
     }
 
     #[tokio::test]

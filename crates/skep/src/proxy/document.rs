@@ -10,7 +10,7 @@ use skep_api::names::proxy_pod::RUN_CONFIG_PATHS;
 use skep_node::container::VOLUME_ROOT_VARIABLE;
 use skep_operator::runner::generation;
 
-use super::{Variables, environment, sections};
+use super::{Variables, environment, in_cluster, sections};
 use crate::hint::Hinted;
 
 /// What the command line says.
@@ -90,11 +90,28 @@ fn find(volumes: Option<&Path>) -> anyhow::Result<RunConfig> {
 
 fn read(path: &Path) -> anyhow::Result<RunConfig> {
     let text = fs::read_to_string(path).with_context(|| unreadable(path))?;
-    RunConfig::from_json(&text).with_context(|| unreadable(path))
+    parse(&text).with_context(|| unreadable(path))
 }
 
 fn unreadable(path: &Path) -> String {
     format!("cannot read the configuration file {}", path.display())
+}
+
+/// Reads a document, in which nothing may be said twice: which of the two would count is nothing to guess.
+fn parse(text: &str) -> anyhow::Result<RunConfig> {
+    if let Ok(Some(member)) = skep_mcp::json::twice(text) {
+        anyhow::bail!("the member {member} is there twice");
+    }
+    Ok(RunConfig::from_json(text)?)
+}
+
+/// A document that cannot be used. Whoever has written it should look at it once more.
+pub(super) fn unusable(cause: &str, variables: Variables<'_>) -> Hinted {
+    let refused = Hinted::new(format!("the RunConfig cannot be used: {cause}"));
+    if !in_cluster::is_pod(variables) {
+        return refused;
+    }
+    refused.hint("the operator writes it from the MCPServer or MCPRemoteProxy; look there")
 }
 
 /// Values that make no sense, or not together.
@@ -170,6 +187,11 @@ mod tests {
             ("{", "cannot read the configuration file"),
             (r#"{"transport": 7}"#, "transport: expected"),
             (r#"{"transport": ""}"#, "transport \"\""),
+            (r#"{"transport": "stdio", "transport": "sse"}"#, "the member transport is there twice"),
+            (
+                r#"{"transport": "stdio", "oidc_config": {"Audience": "a", "Audience": ""}}"#,
+                "the member oidc_config.Audience is there twice",
+            ),
             (r#"{"transport": "stdio", "proxy_mode": "carrier-pigeon"}"#, "proxy_mode \"carrier-pigeon\""),
             (r#"{"transport": "stdio", "stateless": true}"#, "stateless"),
             (r#"{"transport": "stdio", "remote_url": "http://a"}"#, "transport \"stdio\""),
@@ -182,6 +204,13 @@ mod tests {
         }
         let nothing = find(Some(Path::new("/no/such/folder"))).map_err(|error| error.to_string());
         assert_eq!(nothing.unwrap_err(), "configuration file required but no configuration file was found");
+    }
+
+    #[test]
+    fn the_operator_is_blamed_only_where_there_is_one() {
+        let told = |variables: Variables<'_>| crate::hint::report(&unusable("port: 7", variables).into());
+        assert!(!told(&|_| None).contains("hint:"));
+        assert!(told(&|_| Some("kubernetes".to_owned())).contains("hint: the operator writes it"));
     }
 
     #[test]

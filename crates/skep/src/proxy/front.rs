@@ -13,6 +13,7 @@ use skep_proxy::transparent::{Dialect, Probing};
 use skep_proxy::{Forwarded, Limits, Redis, RedisSettings, SessionStore, TlsIdentity};
 
 use super::Variables;
+use super::document::unusable;
 use crate::hint::Hinted;
 
 /// Where a document that says nothing about it listens.
@@ -60,10 +61,7 @@ impl Front {
 
     /// What a document and the environment say.
     pub(crate) fn of(config: &RunConfig, variables: Variables<'_>) -> Result<Self, Hinted> {
-        let wrong = |field: &str, cause: String| {
-            Hinted::new(format!("the RunConfig cannot be used: {field}: {cause}"))
-                .hint("the operator writes it from the MCPServer or MCPRemoteProxy; look there")
-        };
+        let wrong = |field: &str, cause: String| unusable(&format!("{field}: {cause}"), variables);
         let port = u16::try_from(config.port).map_err(|_| wrong("port", format!("{} is no port", config.port)))?;
         let mode = match config.proxy_mode {
             ProxyMode::Sse => Dialect::Sse,

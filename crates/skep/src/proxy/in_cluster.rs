@@ -36,13 +36,13 @@ pub(crate) async fn serve_image(
 ) -> anyhow::Result<()> {
     let front = Front::of(config, variables)?;
     let listener = listen(&front).await?;
-    tracing::info!(address = %listener.local_addr()?, name = config.name, "serving");
     let (dialect, tls, limits) = (front.mode, front.tls.clone(), front.limits.clone());
     let (listener, made) = tokio::select! {
         made = answer_until(listener, dialect, tls.as_ref(), &limits, make_ready(front, config, variables)) => made?,
         () = requests.asked() => return Ok(()),
     };
     let (front, store, backend) = made?;
+    tracing::info!(address = %listener.local_addr()?, name = config.name, "serving");
     let Some((backend, address)) = backend else {
         let served = Served::remote(&front, store, &config.remote_url, config.allow_private_endpoint)?;
         let ended = run(listener, served, std::future::pending(), requests).await;

@@ -9,6 +9,7 @@ mod front;
 mod in_cluster;
 mod mounted;
 mod oidc;
+mod order;
 mod outgoing;
 mod plain;
 mod pods;

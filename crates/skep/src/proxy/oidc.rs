@@ -18,6 +18,9 @@ pub(super) fn validator(config: &OidcConfig, variables: Variables<'_>) -> Result
         "" => variables(runner::OIDC_CLIENT_SECRET).unwrap_or_default(),
         secret => secret.to_owned(),
     };
+    if config.audience.trim().is_empty() {
+        tracing::warn!("oidc_config has no Audience: every token of the issuer is taken, whomever it is meant for");
+    }
     let settings = OidcSettings {
         issuer: config.issuer.clone(),
         audience: config.audience.clone(),

@@ -15,6 +15,7 @@ use super::{Variables, secrets};
 pub(super) fn token_exchange(entry: &MiddlewareConfig, variables: Variables<'_>) -> Result<TokenExchange, String> {
     let parameters: TokenExchangeParameters = entry.read_parameters().map_err(text)?;
     let config = parameters.token_exchange_config.ok_or("token_exchange_config is missing")?;
+    refuse_provider("subject_provider_name", &config.subject_provider_name)?;
     let header = match &config.header_strategy {
         HeaderStrategy::Replace => None,
         HeaderStrategy::Other(other) if other.is_empty() => None,
@@ -45,11 +46,8 @@ pub(super) fn token_exchange(entry: &MiddlewareConfig, variables: Variables<'_>)
 /// Acts on behalf of callers as an entry says.
 pub(super) fn on_behalf_of(entry: &MiddlewareConfig, variables: Variables<'_>) -> Result<OnBehalfOf, String> {
     let config: Obo = serde_json::from_value(entry.parameters.0.clone()).map_err(text)?;
-    if config.subject_token_provider_name.is_some_and(|name| !name.is_empty()) {
-        return Err(
-            "subjectTokenProviderName needs an auth server inside of the proxy, which it cannot have yet".to_owned()
-        );
-    }
+    let provider = config.subject_token_provider_name.unwrap_or_default();
+    refuse_provider("subjectTokenProviderName", &provider)?;
     let named = config.client_secret_env.filter(|name| !name.is_empty());
     let client_secret = match (config.client_secret, named) {
         (Some(secret), _) if !secret.is_empty() => secret.expose().to_owned(),
@@ -75,6 +73,14 @@ pub(super) fn on_behalf_of(entry: &MiddlewareConfig, variables: Variables<'_>) -
         margin: margin.transpose()?,
     })
     .map_err(|error| format!("tokenUrl: {error}"))
+}
+
+/// Refuses to start from a token that only an auth server would have.
+pub(super) fn refuse_provider(member: &str, name: &str) -> Result<(), String> {
+    if name.is_empty() {
+        return Ok(());
+    }
+    Err(format!("{member} needs an auth server inside of the proxy, which it cannot have yet"))
 }
 
 /// The token that a server of somebody else gets from us: the value of a secret, or a text in the document.
@@ -116,12 +122,29 @@ mod tests {
         for (member, value, told) in [
             ("header_strategy", json!("custom"), "external_token_header_name is not set"),
             ("header_strategy", json!("append"), "header_strategy \"append\" must be"),
+            ("subject_provider_name", json!("github"), "subject_provider_name needs an auth server"),
             ("token_url", json!("no address"), "token_url: \"no address\" is no address"),
+            ("token_url", json!("nope"), "token_url: nope is no address of the form https://HOST"),
             ("token_url", json!("ftp://login.example"), "token_url: ftp://login.example/ is no address"),
             ("token_url", json!("http://169.254.169.254/"), "token_url: 169.254.169.254 is at a"),
         ] {
             let said = exchanging(member, value).unwrap_err();
             assert!(said.contains(told) && !said.contains("hunter2"), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_put_only_where_a_token_can_be() {
+        let put = |header: &str| {
+            let config = json!({"token_url": "https://login.example/token", "header_strategy": "custom",
+                "external_token_header_name": header});
+            let entry = MiddlewareConfig::new(MiddlewareType::TokenExchange, &json!({"token_exchange_config": config}));
+            token_exchange(&entry.unwrap(), &|_| None).map(drop)
+        };
+        assert_eq!(put("X-Upstream-Token"), Ok(()));
+        for header in ["Host", "content-length", "Transfer-Encoding", "Connection", "Content-Type", "Mcp-Session-Id"] {
+            let said = put(header).unwrap_err();
+            assert!(said.starts_with(&format!("external_token_header_name: the header {header} cannot")), "{said}");
         }
     }
 

@@ -118,6 +118,11 @@ fn webhook(hook: WebhookConfig, variables: Variables<'_>) -> Result<middleware::
         (Some(certificate), Some(key)) => Some((certificate, key)),
         _ => return Err(wrong("client_cert_path and client_key_path go together".to_owned())),
     };
+    if hook.url.starts_with("http://") {
+        tracing::warn!(webhook = hook.name, "messages are told to it without TLS, which protects nothing");
+    } else if files.insecure_skip_verify {
+        tracing::warn!(webhook = hook.name, "insecure_skip_verify: whoever answers in its place is believed");
+    }
     Ok(middleware::WebhookSettings {
         url: hook.url.clone(),
         timeout: timeout.ok_or_else(|| wrong("timeout must be from 1s to 30s".to_owned()))?,
@@ -237,6 +242,7 @@ mod tests {
             ("tls_config", json!({}), "must use https"),
             ("url", json!("http://[fe80::1]/"), "its url: [fe80::1] is at a"),
             ("url", json!("https://user:hunter2@a/"), "its url: https://a/ is no address"),
+            ("url", json!("nope"), "its url: nope is no address of the form https://HOST"),
             ("url", json!("ftp://a/"), "its url: ftp://a/ is no address"),
             ("hmac_secret_ref", json!("OTHER"), "set the variable TOOLHIVE_SECRET_OTHER"),
             ("hmac_secret_ref", json!("/nowhere/hmac"), "/nowhere/hmac"),

@@ -7,6 +7,10 @@ use crate::hint::Hinted;
 
 /// Refuses a document that asks for what is not there.
 pub(super) fn check(config: &RunConfig) -> Result<(), Hinted> {
+    if let Some((list, name)) = unknown(config) {
+        return Err(Hinted::new(format!("the RunConfig cannot be used: {list}: the type {name:?} is not known"))
+            .hint(format!("the types are {}", nearest(name, MiddlewareType::KNOWN).join(", "))));
+    }
     let asked = unserved(config);
     if asked.is_empty() {
         return Ok(());
@@ -17,6 +21,40 @@ pub(super) fn check(config: &RunConfig) -> Result<(), Hinted> {
         .hint("take what leads to it out of the MCPServer or MCPRemoteProxy, or use a proxy image that has it"))
 }
 
+/// The lists of steps that a document may have.
+fn lists(config: &RunConfig) -> [(&'static str, &[MiddlewareConfig]); 2] {
+    [
+        ("middleware_configs", &config.middleware_configs),
+        ("additional_middleware_configs", &config.additional_middleware_configs),
+    ]
+}
+
+/// A step that nobody has heard of, and the list that it is in.
+fn unknown(config: &RunConfig) -> Option<(&'static str, &str)> {
+    let steps = lists(config).into_iter().flat_map(|(list, steps)| steps.iter().map(move |step| (list, step)));
+    steps.into_iter().find_map(|(list, step)| match &step.type_ {
+        MiddlewareType::Other(name) => Some((list, name.as_str())),
+        _ => None,
+    })
+}
+
+/// Names, those first that are written most like another one.
+fn nearest<'a>(name: &str, names: &[&'a str]) -> Vec<&'a str> {
+    let pairs = |name: &str| -> Vec<(char, char)> {
+        let letters: Vec<char> = name.chars().filter(char::is_ascii_alphanumeric).collect();
+        letters.windows(2).map(|pair| (pair[0].to_ascii_lowercase(), pair[1].to_ascii_lowercase())).collect()
+    };
+    let written = pairs(name);
+    let likeness = |known: &&str| {
+        let known = pairs(known);
+        let shared = known.iter().filter(|pair| written.contains(pair)).count();
+        2000 * shared / (known.len() + written.len()).max(1)
+    };
+    let mut names = names.to_vec();
+    names.sort_by_key(|known| std::cmp::Reverse(likeness(known)));
+    names
+}
+
 fn unserved(config: &RunConfig) -> Vec<String> {
     let sections = [
         ("embedded_auth_server_config (auth server)", config.embedded_auth_server_config.is_some()),
@@ -24,11 +62,7 @@ fn unserved(config: &RunConfig) -> Vec<String> {
         ("upstream_swap_config (tokens that only an auth server has)", config.upstream_swap_config.is_some()),
     ];
     let named = sections.into_iter().filter(|(_, is_asked)| *is_asked).map(|(section, _)| section.to_owned());
-    let steps = [
-        ("middleware_configs", &config.middleware_configs),
-        ("additional_middleware_configs", &config.additional_middleware_configs),
-    ];
-    let steps = steps.into_iter().flat_map(|(list, steps)| {
+    let steps = lists(config).into_iter().flat_map(|(list, steps)| {
         steps.iter().filter(|step| !is_served(step)).map(move |step| format!("{list}: {}", step.type_))
     });
     named.chain(steps).collect()
@@ -74,7 +108,7 @@ mod tests {
         (r#""embedded_auth_server_config": {}"#, "embedded_auth_server_config"),
         (r#""remote_auth_config": {}"#, "remote_auth_config"),
         (r#""upstream_swap_config": {}"#, "upstream_swap_config"),
-        (r#""middleware_configs": [{"type": "novel"}]"#, "middleware_configs: novel"),
+        (r#""middleware_configs": [{"type": "novel"}]"#, "middleware_configs: the type \"novel\" is not known"),
         (
             r#""additional_middleware_configs": [{"type": "upstreamswap"}]"#,
             "additional_middleware_configs: upstreamswap",
@@ -88,6 +122,23 @@ mod tests {
             let said = check(&config).unwrap_err().to_string();
             assert!(said.contains(told), "{section}: {said}");
         }
+    }
+
+    #[test]
+    fn whoever_mistypes_a_step_is_told_the_right_one_first() {
+        for (written, meant) in [
+            ("rate-limit", "ratelimit"),
+            ("authorisation", "authorization"),
+            ("Tool_Filter", "tool-filter"),
+            ("body-limit", "bodylimit"),
+            ("oauth", "auth"),
+        ] {
+            let nearest = nearest(written, MiddlewareType::KNOWN);
+            assert_eq!((nearest[0], nearest.len()), (meant, MiddlewareType::KNOWN.len()), "{written}");
+        }
+        let text = r#"{"transport": "stdio", "middleware_configs": [{"type": "rate-limit"}]}"#;
+        let refused = anyhow::Error::from(check(&RunConfig::from_json(text).unwrap()).unwrap_err());
+        assert!(crate::hint::report(&refused).contains("hint: the types are ratelimit, "));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use skep_proxy::fetch::FetchPolicy;
 use skep_proxy::stdio::{Bridge, ChildProcess, ChildProcesses, Connector, LinkError};
 use skep_proxy::transparent::{Dialect, Target, Transparent};
 use skep_proxy::{Proxy, Readiness, SessionStore};
@@ -71,11 +72,22 @@ impl Served {
             Hinted::new(format!("the server cannot be reached: {error}"))
                 .hint("write it like https://mcp.example.com/mcp")
         })?;
+        refuse_barred(url)?;
         let target = if is_inside { target.allowing_private() } else { target };
         let transparent = Transparent::new(target, front.limits.clone(), front.forwarded.clone())?;
         let transparent = transparent.with_probing(front.probes_remote.then(|| front.probing.clone()));
         Ok(Self::transparent(front, store, transparent))
     }
+}
+
+/// Refuses an address that is never asked, whatever is allowed. What names lead to is looked at when it is dialled.
+fn refuse_barred(url: &str) -> Result<(), Hinted> {
+    let policy = FetchPolicy { allows_private: true, allows_http: true, ..FetchPolicy::default() };
+    let address: http::Uri = url.parse().unwrap_or_default();
+    policy.check(&address).map(drop).map_err(|cause| {
+        Hinted::new(format!("the server cannot be asked: {cause}"))
+            .hint("link-local addresses, and those where clouds answer machines about themselves, are never asked")
+    })
 }
 
 /// A proxy as its clients are to see it.
@@ -168,4 +180,22 @@ pub(crate) async fn serve_command(
     };
     let served = Served::bridge(front, bridge, process);
     run(open(front).await?, served, std::future::pending(), requests).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_not_where_clouds_answer_machines_whatever_is_allowed() {
+        let front = Front::at("127.0.0.1".to_owned(), 0, Dialect::Streamable);
+        let made = |url: &str| Served::remote(&front, SessionStore::Memory, url, true).map(drop);
+        for url in ["http://169.254.169.254/latest", "https://[fd00:ec2::254]/mcp", "http://0.0.0.0:8080/mcp"] {
+            let said = crate::hint::report(&made(url).unwrap_err());
+            assert!(said.contains("which is not allowed") && said.contains("are never asked"), "{url}: {said}");
+        }
+        for url in ["http://127.0.0.1:8080/mcp", "https://mcp.example.com/mcp"] {
+            assert!(made(url).is_ok(), "{url}");
+        }
+    }
 }

@@ -34,5 +34,8 @@ fn a_proxy_in_a_cluster_does_not_count_alone() {
         config[name] = json!(value);
     }
     let refused = run_in_pod(Some(&config.to_string()), &[("TOOLHIVE_RUNTIME", "kubernetes")]);
-    is_refused(&refused, "ratelimit: it needs a Redis server to count in; set sessionStorage with provider redis");
+    is_refused(
+        &refused,
+        "cannot be used: rate_limit_config: it needs a Redis server to count in; set sessionStorage with provider redis",
+    );
 }

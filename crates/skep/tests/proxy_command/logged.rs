@@ -98,8 +98,10 @@ fn trap_57_another_port_for_metrics_is_told_and_every_end_gives_the_port_back() 
         config[name] = json!(value);
     }
     let refused = run_in_pod(Some(&config.to_string()), &[]);
-    is_refused(&refused, "authorization: ");
-    assert!(String::from_utf8_lossy(&refused.stderr).contains(&wanted), "it was open: {refused:?}");
+    is_refused(&refused, "cannot be used: authz_config: cedar.policies[0]");
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains(&wanted), "it was open: {said}");
+    assert!(!said.contains("\"serving\""), "it serves nobody: {said}");
     assert_eq!(Logged::start(&server.address, &metered(port), &[]).metrics(), wanted);
 }
 
@@ -173,6 +175,35 @@ fn trap_58_what_headers_say_is_in_no_log() {
     for secret in SECRETS {
         assert!(heads.contains(secret), "{secret} is not used: {heads}");
         assert!(!log.contains(secret), "{secret} is told: {log}");
+    }
+}
+
+#[test]
+fn what_protects_less_than_somebody_may_think_is_told_at_the_start() {
+    let hook = |name: &str, url: &str| {
+        let tls = json!({"insecure_skip_verify": true});
+        json!({"name": name, "url": url, "failure_policy": "fail", "tls_config": tls})
+    };
+    let additions = json!({
+        "middleware_configs": null,
+        "oidc_config": {"Issuer": "https://login.example"},
+        "authz_config_path": "/etc/policies.json",
+        "validating_webhooks": [hook("plain", "http://127.0.0.1:9/"), hook("any", "https://127.0.0.1:9/")],
+    });
+    let logged = Logged::start("127.0.0.1:9", &additions, &[]);
+    let begun = Instant::now();
+    while !logged.text().contains("\"serving\"") {
+        assert!(begun.elapsed() < LIMIT, "it never serves: {}", logged.text());
+    }
+    let log = logged.text();
+    let warnings: Vec<&str> = log.lines().filter(|line| line.contains("\"WARN\"")).collect();
+    for told in [
+        "oidc_config has no Audience",
+        "authz_config_path has no effect",
+        "without TLS, which protects nothing",
+        "insecure_skip_verify",
+    ] {
+        assert_eq!(warnings.iter().filter(|line| line.contains(told)).count(), 1, "{told}: {log}");
     }
 }
 

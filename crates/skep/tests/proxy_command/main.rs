@@ -224,7 +224,7 @@ fn what_cannot_be_run_is_told_and_ends_with_one() {
         ),
         (
             Some(at(r#", "telemetry_config": {"endpoint": "otel:4318"}"#)),
-            "telemetry: endpoint is set, but neither tracingEnabled nor metricsEnabled is",
+            "telemetry_config: endpoint is set, but neither tracingEnabled nor metricsEnabled is",
         ),
         (
             Some(at(r#", "upstream_swap_config": {}"#)),
@@ -236,7 +236,9 @@ fn what_cannot_be_run_is_told_and_ends_with_one() {
         is_refused(&run_in_pod(config.as_deref(), &[]), told);
     }
     let output = Command::new(cargo_bin!("skep")).args(["proxy", "run"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("run --url URL") && said.contains("run -- COMMAND"), "{said}");
     let output = Command::new(cargo_bin!("skep")).args(["proxy", "run", "--url", "ftp://x"]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("ftp://x is neither http nor https") && said.contains("hint: "), "{said}");

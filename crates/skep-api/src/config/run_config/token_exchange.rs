@@ -14,6 +14,8 @@ object! {
         omit external_token_header_name: String,
         omit header_strategy: HeaderStrategy,
         omit scopes: Vec<String>,
+        /// The upstream identity provider whose token is exchanged; the caller's own when empty. The operator never writes it.
+        omit subject_provider_name: String,
         /// A URN.
         omit subject_token_type: String,
         always token_url: String,

@@ -80,7 +80,7 @@ fn quoted(text: &str) -> String {
 
 /// Where the document about a resource is.
 pub(super) fn metadata_url(resource: &str) -> Option<String> {
-    let url = Url::parse(resource).ok().filter(Url::has_host)?;
+    let url = Url::parse(resource).ok().filter(|url| url.has_host() && matches!(url.scheme(), "http" | "https"))?;
     let path = if url.path() == "/" { "" } else { url.path() };
     Some(format!("{}{}{path}", url.origin().ascii_serialization(), super::resource::PATH))
 }

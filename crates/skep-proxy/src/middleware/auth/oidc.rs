@@ -6,8 +6,8 @@ use std::{fmt, io};
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use http::{HeaderMap, Uri};
 
 use super::challenge::{Challenge, Unproven, metadata_url};
 use super::introspection::{GOOGLE, Introspection};
@@ -17,7 +17,7 @@ use super::proven::Proven;
 use super::resource::ProtectedResource;
 use super::token::{self, Expected, SignedToken, TokenError};
 use crate::answer::Answer;
-use crate::fetch::{FetchPolicy, Fetcher, FilesError, TlsFiles};
+use crate::fetch::{FetchError, FetchPolicy, Fetcher, FilesError, TlsFiles};
 use crate::middleware::exchange::Exchange;
 use crate::middleware::identity::Identity;
 use crate::middleware::layer::{Layer, Next};
@@ -77,6 +77,16 @@ pub enum OidcError {
     /// It is no address.
     #[error("{0} is no URL")]
     Address(&'static str),
+    /// It is where nobody may be asked.
+    #[error("{member}: {cause}{hint}")]
+    Closed {
+        /// Which one.
+        member: &'static str,
+        /// Why.
+        cause: FetchError,
+        /// What would allow it, if anything would.
+        hint: String,
+    },
 }
 
 type Claims = serde_json::Map<String, serde_json::Value>;
@@ -115,11 +125,21 @@ impl Oidc {
             tls: TlsFiles { authorities: settings.authorities_file.clone(), ..TlsFiles::default() },
             ..FetchPolicy::default()
         };
-        let endpoint = Endpoint { fetcher: Fetcher::new(policy)?, token_file: settings.token_file.clone() };
         let place = match settings.key_set_url.as_str() {
             "" => None,
-            place => Some(place.parse().map_err(|_| OidcError::Address("JWKSURL"))?),
+            place => Some(askable("JWKSURL", place, &policy)?),
         };
+        if place.is_none() {
+            askable("Issuer", &settings.issuer, &policy)?;
+        }
+        if !settings.introspection_url.is_empty() {
+            askable("IntrospectionURL", &settings.introspection_url, &policy)?;
+        }
+        let resource_metadata = match settings.resource_url.as_str() {
+            "" => String::new(),
+            resource => metadata_url(resource).ok_or(OidcError::Address("ResourceURL"))?,
+        };
+        let endpoint = Endpoint { fetcher: Fetcher::new(policy)?, token_file: settings.token_file.clone() };
         let (client, secret) = (&settings.client_id, &settings.client_secret);
         let introspection = match settings.introspection_url.as_str() {
             "" => None,
@@ -135,7 +155,7 @@ impl Oidc {
             introspection,
             challenge: Challenge {
                 realm: settings.issuer.clone(),
-                resource_metadata: metadata_url(&settings.resource_url).unwrap_or_default(),
+                resource_metadata,
                 scope: settings.scopes.join(" "),
             },
             resource: ProtectedResource::new(&settings.resource_url, &settings.issuer, &settings.scopes),
@@ -190,6 +210,19 @@ impl Oidc {
         };
         introspection.claims(token, &self.expected, token::now()).await
     }
+}
+
+/// An address that may be asked, as far as the address itself tells.
+fn askable(member: &'static str, address: &str, policy: &FetchPolicy) -> Result<Uri, OidcError> {
+    let address: Uri = address.parse().map_err(|_| OidcError::Address(member))?;
+    policy.check(&address).map_err(|cause| {
+        let hint = match policy.lacking(&address, "InsecureAllowHTTP", "AllowPrivateIP").join(" and ") {
+            switches if switches.is_empty() => String::new(),
+            switches => format!("; set {switches} to allow it"),
+        };
+        OidcError::Closed { member, cause, hint }
+    })?;
+    Ok(address)
 }
 
 fn read(file: &Path) -> Result<Vec<u8>, OidcError> {

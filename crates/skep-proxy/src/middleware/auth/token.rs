@@ -117,7 +117,7 @@ fn object(part: &str) -> Result<Result<Map<String, Value>, TokenError>, TokenErr
         Err(_) if is_deep(text) => return Ok(Err(TokenError::TooLarge)),
         Err(_) => return Err(TokenError::Malformed),
     };
-    Ok(if json::members(text).is_ok() { Ok(object) } else { Err(TokenError::Ambiguous) })
+    Ok(if json::twice(text) == Ok(None) { Ok(object) } else { Err(TokenError::Ambiguous) })
 }
 
 /// Whether a text is an object that only goes deeper than it may: such a token is signed JSON, and no word of another kind.
@@ -211,6 +211,8 @@ mod tests {
             (token(r#"{"alg":"none","alg":"RS256","kid":"k"}"#, "{}"), Some(TokenError::Ambiguous)),
             (token(good, r#"{"sub":"a","sub":"b"}"#), Some(TokenError::Ambiguous)),
             (token(good, r#"{"sub":"a","\u0073ub":"b"}"#), Some(TokenError::Ambiguous)),
+            (token(good, r#"{"realm":{"roles":["a"],"roles":["b"]}}"#), Some(TokenError::Ambiguous)),
+            (token(good, r#"{"acts":[{"sub":"a","sub":"b"}]}"#), Some(TokenError::Ambiguous)),
             ("a".repeat(LARGEST + 1), Some(TokenError::TooLarge)),
             (token(good, &format!(r#"{{"sub":{}1{}}}"#, "[".repeat(200), "]".repeat(200))), Some(TokenError::TooLarge)),
         ] {

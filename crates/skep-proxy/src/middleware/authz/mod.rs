@@ -32,6 +32,12 @@ use crate::intake;
 /// Questions about the items of one list that are under way at the same time.
 const AT_ONCE: usize = 16;
 
+/// Letters of what was asked about that are logged.
+const LONGEST_NAME: usize = 256;
+
+/// Whether somebody may do something, or why not. The reason is for the log, and nobody else.
+type Verdict = Result<(), Arc<str>>;
+
 /// Decides who may do what.
 #[derive(Debug, Clone)]
 pub struct Authorizer(Arc<Inner>);
@@ -72,28 +78,24 @@ impl Authorizer {
 
 impl Inner {
     /// Whether somebody may do all of these things, one answer for each. Whatever is no clear yes is a no.
-    async fn allows(&self, identity: Option<&Arc<Identity>>, questions: &[Question<'_>]) -> Vec<bool> {
-        let Some(identity) = identity else { return vec![false; questions.len()] };
+    async fn allows(&self, identity: Option<&Arc<Identity>>, questions: &[Question<'_>]) -> Vec<Verdict> {
+        let all = |reason: &str| vec![Err(reason.into()); questions.len()];
+        let Some(identity) = identity else { return all("nobody is known to ask") };
         match &self.engine {
             Engine::Cedar(cedar) => {
                 let caller = match cedar.caller(identity) {
                     Ok(caller) => caller,
-                    Err(reason) => {
-                        tracing::info!(%reason, "a caller may do nothing");
-                        return vec![false; questions.len()];
-                    }
+                    Err(reason) => return all(&reason.to_string()),
                 };
                 let allows = |question: &Question<'_>| {
-                    cedar.allows(&caller, question, self.hints(question)).unwrap_or_else(|reason| {
-                        tracing::info!(%reason, id = %question.id, "a request cannot be decided, and is refused");
-                        false
-                    })
+                    let decided = cedar.allows(&caller, question, self.hints(question));
+                    decided.unwrap_or_else(|reason| Err(reason.to_string().into()))
                 };
                 questions.iter().map(allows).collect()
             }
             Engine::Pdp(pdp) => {
                 let ask = |question| pdp.allows(&identity.claims, question, self.hints(question)).boxed();
-                let asked: Vec<BoxFuture<'_, bool>> = questions.iter().map(ask).collect();
+                let asked: Vec<BoxFuture<'_, Verdict>> = questions.iter().map(ask).collect();
                 futures::stream::iter(asked).buffered(AT_ONCE).collect().await
             }
         }
@@ -112,6 +114,7 @@ impl Inner {
         if is_post && intake::require_json(&exchange.parts.headers).is_err() {
             // Whoever is behind us might read it all the same.
             exchange.notes().deny();
+            tracing::info!("a request that does not call itself JSON cannot be decided, and is refused");
             return Err(Refusal::NoMessage.answer(None));
         }
         let identity = exchange.notes().identity().cloned();
@@ -127,13 +130,28 @@ impl Inner {
 
     /// Whether somebody may send a message, or why not.
     async fn judge(&self, identity: Option<&Arc<Identity>>, message: &Message) -> Result<(), Refusal> {
-        let is_allowed = match Wish::read(message) {
-            Wish::Free | Wish::List(_) => true,
-            Wish::Refused => false,
-            Wish::Ask(questions) => self.allows(identity, &questions).await.into_iter().all(|yes| yes),
+        let subject = identity.map(|identity| identity.subject.as_str());
+        let reason = match Wish::read(message) {
+            Wish::Free | Wish::List(_) => return Ok(()),
+            Wish::Refused => "no policy can permit this method",
+            Wish::Unclear => "it does not say what it is about, or in two ways",
+            Wish::Ask(questions) => {
+                let verdicts = self.allows(identity, &questions).await;
+                let refused = questions.iter().zip(verdicts).find_map(|(asked, verdict)| Some((asked, verdict.err()?)));
+                let Some((asked, reason)) = refused else { return Ok(()) };
+                let (action, resource) = (asked.feature.action(), brief(&asked.id));
+                tracing::info!(subject, action, ?resource, %reason, "a request is refused");
+                return Err(Refusal::Unauthorized);
+            }
         };
-        if is_allowed { Ok(()) } else { Err(Refusal::Unauthorized) }
+        tracing::info!(subject, method = ?brief(message.method()), reason, "a request is refused");
+        Err(Refusal::Unauthorized)
     }
+}
+
+/// The beginning of what a client calls something.
+fn brief(name: &str) -> String {
+    name.chars().take(LONGEST_NAME).collect()
 }
 
 impl Layer for Authorizer {
@@ -172,8 +190,18 @@ impl Editor for Viewer {
             }
             let questions: Vec<_> = items.iter().map(|item| Question::about(feature, &item.key)).collect();
             let allowed = self.authorizer.allows(self.identity.as_ref(), &questions).await;
-            let shown = items.iter().zip(allowed).filter(|(_, is_allowed)| *is_allowed);
-            Ok(shown.map(|(item, _)| Cow::Borrowed(item.json)).collect())
+            let subject = self.identity.as_ref().map(|identity| identity.subject.as_str());
+            let mut shown = Vec::with_capacity(items.len());
+            for (item, verdict) in items.iter().zip(allowed) {
+                match verdict {
+                    Ok(()) => shown.push(Cow::Borrowed(item.json)),
+                    Err(reason) => {
+                        let (action, resource) = (feature.action(), brief(&item.key));
+                        tracing::debug!(subject, action, ?resource, %reason, "a list does not show something");
+                    }
+                }
+            }
+            Ok(shown)
         }
         .boxed()
     }

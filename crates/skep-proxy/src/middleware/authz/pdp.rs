@@ -6,16 +6,19 @@ use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request, StatusCode, Uri};
 use serde_json::{Map, Value, json};
-use skep_mcp::json;
 
+use super::Verdict;
 use super::hints::Hints;
 use super::question::{Feature, Question};
 use crate::fetch::{FetchError, FetchPolicy, Fetcher, FilesError, TlsFiles};
+use crate::middleware::ambiguity::read_once;
 
 /// How long a decision may take, unless something else is said.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Bytes of a decision.
 const LARGEST_ANSWER: usize = 1 << 20;
+
+const NO_DECISION: &str = "the policy decision point gives no decision";
 
 /// How claims become the principal of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,10 +99,9 @@ impl Pdp {
     }
 
     /// Whether somebody with these claims may do something. Whatever is no clear yes is a no.
-    pub(super) async fn allows(&self, claims: &Map<String, Value>, question: &Question<'_>, hints: Hints) -> bool {
+    pub(super) async fn allows(&self, claims: &Map<String, Value>, question: &Question<'_>, hints: Hints) -> Verdict {
         let Some(document) = self.document(claims, question, hints) else {
-            tracing::info!("the arguments of a call can be read in two ways; it is refused");
-            return false;
+            return Err("its arguments can be read in two ways".into());
         };
         let mut request = Request::new(Bytes::from(document));
         *request.method_mut() = Method::POST;
@@ -108,15 +110,21 @@ impl Pdp {
             request.headers_mut().insert(name, HeaderValue::from_static("application/json"));
         }
         match self.fetcher.send(request, LARGEST_ANSWER).await {
-            Ok(answer) if answer.status() == StatusCode::OK => is_yes(answer.body()),
+            Ok(answer) if answer.status() == StatusCode::OK => {
+                if is_yes(answer.body()) {
+                    Ok(())
+                } else {
+                    Err("the policy decision point says no".into())
+                }
+            }
             Ok(answer) => {
                 let status = answer.status();
                 tracing::warn!(%status, "the policy decision point gives no decision");
-                false
+                Err(NO_DECISION.into())
             }
             Err(error) => {
                 tracing::warn!(%error, "the policy decision point gives no decision");
-                false
+                Err(NO_DECISION.into())
             }
         }
     }
@@ -152,25 +160,13 @@ impl Pdp {
 }
 
 fn is_yes(answer: &[u8]) -> bool {
-    serde_json::from_slice::<Value>(answer).is_ok_and(|answer| answer.get("allow") == Some(&Value::Bool(true)))
+    read_once::<Value>(answer).is_some_and(|answer| answer.get("allow") == Some(&Value::Bool(true)))
 }
 
 /// The arguments, as long as no object in them has a member twice.
 fn arguments(question: &Question<'_>) -> Option<Value> {
-    let read = |(name, json): &(String, &str)| Some((name.clone(), unambiguous(json)?));
+    let read = |(name, json): &(String, &str)| Some((name.clone(), read_once(json.as_bytes())?));
     question.arguments.iter().map(read).collect::<Option<Map<_, _>>>().map(Value::Object)
-}
-
-fn unambiguous(json: &str) -> Option<Value> {
-    match json.bytes().next()? {
-        b'{' => {
-            let members = json::members(json).ok()?;
-            let read = |(name, value): (String, &str)| Some((name, unambiguous(value)?));
-            members.into_iter().map(read).collect::<Option<Map<_, _>>>().map(Value::Object)
-        }
-        b'[' => json::items(json).ok()?.into_iter().map(unambiguous).collect::<Option<Vec<_>>>().map(Value::Array),
-        _ => serde_json::from_str(json).ok(),
-    }
 }
 
 /// Claims under the names that the decision point knows. What the caller has not is not told.
@@ -252,8 +248,10 @@ mod tests {
 
     #[test]
     fn only_true_is_a_yes() {
+        const TWICE: &[u8] = br#"{"allow":false,"allow":true}"#;
         assert!(is_yes(br#"{"allow":true,"reason":"x"}"#));
-        for answer in [&b""[..], b"true", b"{}", br#"{"allow":"true"}"#, br#"{"allow":1}"#, br#"{"allow":true"#] {
+        for answer in [&b""[..], b"true", b"{}", br#"{"allow":"true"}"#, br#"{"allow":1}"#, br#"{"allow":true"#, TWICE]
+        {
             assert!(!is_yes(answer), "{}", String::from_utf8_lossy(answer));
         }
     }

@@ -39,6 +39,15 @@ impl Feature {
         }
     }
 
+    /// What policies call that.
+    pub(super) fn action(self) -> &'static str {
+        match self {
+            Self::Tool => "call_tool",
+            Self::Prompt => "get_prompt",
+            Self::Resource => "read_resource",
+        }
+    }
+
     /// What is done with it.
     pub(super) fn operation(self) -> &'static str {
         match self {
@@ -104,18 +113,20 @@ pub(super) enum Wish<'a> {
     Ask(Vec<Question<'a>>),
     /// Nobody may.
     Refused,
+    /// Nobody can tell for sure what it asks for, so that nobody may.
+    Unclear,
 }
 
 impl<'a> Wish<'a> {
     /// What a message wishes. A method that is not known here is nobody's.
     pub(super) fn read(message: &'a Message) -> Self {
-        let ask = |feature| Question::read(feature, message).map_or(Self::Refused, |asked| Self::Ask(vec![asked]));
+        let ask = |feature| Question::read(feature, message).map_or(Self::Unclear, |asked| Self::Ask(vec![asked]));
         match message.method() {
             _ if message.kind() == Kind::Response => Self::Free,
             method::TOOLS_CALL => ask(Feature::Tool),
             method::PROMPTS_GET => ask(Feature::Prompt),
             method::RESOURCES_READ | method::SUBSCRIBE | method::UNSUBSCRIBE => ask(Feature::Resource),
-            method::LISTEN => Question::watched(message).map_or(Self::Refused, Self::Ask),
+            method::LISTEN => Question::watched(message).map_or(Self::Unclear, Self::Ask),
             method::TOOLS_LIST => Self::List(Feature::Tool),
             method::PROMPTS_LIST => Self::List(Feature::Prompt),
             method::RESOURCES_LIST => Self::List(Feature::Resource),
@@ -195,11 +206,11 @@ mod tests {
             (r#"{"notifications":{"toolsListChanged":true}}"#, about(&[])),
             (r#"{"notifications":{"resourceSubscriptions":null}}"#, about(&[])),
             (r#"{"notifications":{"resourceSubscriptions":["a","\u0062"]}}"#, about(&["a", "b"])),
-            (r#"{"notifications":{"resourceSubscriptions":"a"}}"#, Wish::Refused),
-            (r#"{"notifications":{"resourceSubscriptions":["a",7]}}"#, Wish::Refused),
-            (r#"{"notifications":{"ResourceSubscriptions":["a"]}}"#, Wish::Refused),
-            (r#"{"notifications":{"resourceSubscriptions":[],"resourceSubscriptions":["a"]}}"#, Wish::Refused),
-            (r#"{"notifications":["a"]}"#, Wish::Refused),
+            (r#"{"notifications":{"resourceSubscriptions":"a"}}"#, Wish::Unclear),
+            (r#"{"notifications":{"resourceSubscriptions":["a",7]}}"#, Wish::Unclear),
+            (r#"{"notifications":{"ResourceSubscriptions":["a"]}}"#, Wish::Unclear),
+            (r#"{"notifications":{"resourceSubscriptions":[],"resourceSubscriptions":["a"]}}"#, Wish::Unclear),
+            (r#"{"notifications":["a"]}"#, Wish::Unclear),
         ] {
             assert_eq!(Wish::read(&request("subscriptions/listen", params)), expected, "{params}");
         }
@@ -215,7 +226,7 @@ mod tests {
             r#"{"name":"a","arguments":{"b":1,"\u0062":2}}"#,
             r#"{"name":"a","arguments":{"path":"/ok","Path":"/etc"}}"#,
         ] {
-            assert_eq!(Wish::read(&request("tools/call", params)), Wish::Refused, "{params}");
+            assert_eq!(Wish::read(&request("tools/call", params)), Wish::Unclear, "{params}");
         }
     }
 }

@@ -1,8 +1,10 @@
-//! What a tool was called with, in a few words and without secrets.
+//! What a tool was called with, and what a request had in its query, in a few words and without secrets.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use serde_json::Value;
+use url::form_urlencoded;
 
 use crate::middleware::subject::cut;
 
@@ -10,6 +12,7 @@ use crate::middleware::subject::cut;
 const VALUE: usize = 100;
 const ALL: usize = 200;
 const MORE: &str = "...";
+const REDACTED: &str = "[REDACTED]";
 
 /// Words in names of arguments whose values are not told.
 const SECRETS: [&str; 7] = ["password", "token", "secret", "key", "auth", "credential", "private"];
@@ -31,10 +34,26 @@ pub(super) fn told(arguments: &str) -> Option<String> {
     (!told.is_empty()).then(|| shortened(&told, ALL))
 }
 
-fn shown(name: &str, value: &Value) -> String {
+/// A query without secrets.
+pub(super) fn query(query: &str) -> String {
+    let shown = query.split('&').map(|part| match form_urlencoded::parse(part.as_bytes()).next() {
+        Some((name, _)) if is_secret(&name) => {
+            let written = part.split('=').next().unwrap_or_default();
+            format!("{written}={REDACTED}").into()
+        }
+        _ => Cow::Borrowed(part),
+    });
+    shown.collect::<Vec<_>>().join("&")
+}
+
+fn is_secret(name: &str) -> bool {
     let name = name.to_lowercase();
-    if SECRETS.iter().any(|word| name.contains(word)) {
-        return "[REDACTED]".to_owned();
+    SECRETS.iter().any(|word| name.contains(word))
+}
+
+fn shown(name: &str, value: &Value) -> String {
+    if is_secret(name) {
+        return REDACTED.to_owned();
     }
     match value {
         Value::String(text) => shortened(text, VALUE),
@@ -47,11 +66,7 @@ fn without_secrets(value: &Value) -> Value {
     match value {
         Value::Object(members) => members
             .iter()
-            .map(|(name, value)| {
-                let lower = name.to_lowercase();
-                let is_secret = SECRETS.iter().any(|word| lower.contains(word));
-                (name.clone(), if is_secret { "[REDACTED]".into() } else { without_secrets(value) })
-            })
+            .map(|(name, value)| (name.clone(), if is_secret(name) { REDACTED.into() } else { without_secrets(value) }))
             .collect(),
         Value::Array(items) => items.iter().map(without_secrets).collect(),
         other => other.clone(),
@@ -65,6 +80,18 @@ fn shortened(text: &str, most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn queries_are_told_without_secrets() {
+        for (text, expected) in [
+            ("x=1&y", "x=1&y"),
+            ("access_token=s&x=a%20b", "access_token=[REDACTED]&x=a%20b"),
+            ("x=1&%61ccess%5FTOKEN=s&api_key", "x=1&%61ccess%5FTOKEN=[REDACTED]&api_key=[REDACTED]"),
+            ("", ""),
+        ] {
+            assert_eq!(query(text), expected);
+        }
+    }
 
     #[test]
     fn arguments_are_told_without_secrets() {

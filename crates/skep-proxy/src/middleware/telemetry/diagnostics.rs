@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Request, StatusCode};
-use hyper::body::Incoming;
 use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -16,7 +15,7 @@ use super::page::{PATH, Page};
 use super::settings::{PrometheusSettings, TelemetryError};
 use crate::answer::{self, Answer};
 use crate::limits::Limits;
-use crate::listener::{self, Peer, Service};
+use crate::listener::{self, Coming, Peer, Service};
 
 /// How often a port is looked for. The first one is the one that was asked for; the others are any that are free.
 const ATTEMPTS: usize = 3;
@@ -88,7 +87,7 @@ async fn serve(listener: TcpListener, page: Arc<Page>, stop: CancellationToken) 
 struct Only(Arc<Page>);
 
 impl Service for Only {
-    async fn answer(&self, _: Peer, request: Request<Incoming>) -> Answer {
+    async fn answer(&self, _: Peer, request: Request<Coming>) -> Answer {
         if request.uri().path() == PATH {
             return self.0.answer(request.method());
         }

@@ -94,8 +94,9 @@ impl Span {
         let parts = &exchange.parts;
         let text = |name| parts.headers.get(name).and_then(|value| value.to_str().ok());
         let host = text(HOST).or_else(|| parts.uri.authority().map(http::uri::Authority::as_str)).unwrap_or_default();
-        let (scheme, path, query) = (exchange.peer.scheme, parts.uri.path(), parts.uri.query());
-        let target = parts.uri.path_and_query().map_or(path, |target| target.as_str());
+        let (scheme, path) = (exchange.peer.scheme, parts.uri.path());
+        let query = parts.uri.query().filter(|query| !query.is_empty()).map(arguments::query);
+        let target = query.as_ref().map_or_else(|| path.to_owned(), |query| format!("{path}?{query}"));
         self.twice("http.request.method", "http.method", parts.method.as_str());
         self.twice("url.full", "http.url", &*format!("{scheme}://{host}{target}"));
         self.twice("url.scheme", "http.scheme", scheme);
@@ -105,8 +106,8 @@ impl Span {
         if let Some(size) = text(CONTENT_LENGTH).and_then(|size| size.parse::<u64>().ok()).filter(|size| *size > 0) {
             self.twice("http.request.body.size", "http.request_content_length", size);
         }
-        if let Some(query) = query.filter(|query| !query.is_empty()) {
-            self.twice("url.query", "http.query", query);
+        if let Some(query) = &query {
+            self.twice("url.query", "http.query", query.as_str());
         }
     }
 

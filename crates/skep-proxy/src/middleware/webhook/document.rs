@@ -6,6 +6,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use uuid::Uuid;
 
+use crate::middleware::ambiguity::read_once;
 use crate::middleware::identity::Identity;
 
 const VERSION: &str = "v0.1.0";
@@ -93,7 +94,7 @@ impl Verdict {
     /// Reads an answer. An object that does not say that the message is allowed is a no; what is none, or says it in
     /// another way than by yes and no, is no verdict.
     pub(super) fn read(answer: &[u8]) -> Option<Self> {
-        let answer: Value = serde_json::from_slice(answer).ok().filter(Value::is_object)?;
+        let answer = read_once(answer).filter(Value::is_object)?;
         let text = |name: &str| answer.get(name).and_then(Value::as_str).unwrap_or_default();
         let patch = answer.get("patch").filter(|patch| !is_nothing(patch));
         let change = patch
@@ -140,7 +141,8 @@ mod tests {
 
     #[test]
     fn only_a_yes_is_a_yes_and_what_is_no_object_is_no_verdict() {
-        for answer in ["", "[]", "null", r#"{"allowed":"true"}"#, r#"{"allowed":1}"#, r#"{"allowed":true"#] {
+        const TWICE: &str = r#"{"allowed":true,"patch":[{"op":"add","op":"remove"}]}"#;
+        for answer in ["", "[]", "null", r#"{"allowed":"true"}"#, r#"{"allowed":1}"#, r#"{"allowed":true"#, TWICE] {
             assert_eq!(Verdict::read(answer.as_bytes()), None, "{answer}");
         }
         for answer in ["{}", r#"{"allowed":null}"#, r#"{"allowed":false}"#, r#"{"Allowed":true}"#] {

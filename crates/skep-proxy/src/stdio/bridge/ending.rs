@@ -54,7 +54,10 @@ impl Bridge {
         // Whoever has not got an answer by then is told so before the connection is cut.
         let patience = self.limits.drain / 5 * 4;
         let answered = async {
-            while !self.calls.is_empty() {
+            // Whoever is gone is called off at the server a moment later, so that one look is not enough.
+            let mut looks = 0;
+            while looks < 2 {
+                looks = if self.calls.is_quiet() { looks + 1 } else { 0 };
                 tokio::time::sleep(DRAIN_CHECK).await;
             }
         };

@@ -4,6 +4,7 @@ mod lists;
 mod matrix;
 mod pdp;
 mod records;
+mod told;
 pub(crate) mod tricks;
 mod way;
 

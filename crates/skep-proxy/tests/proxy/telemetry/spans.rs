@@ -84,7 +84,7 @@ async fn what_went_wrong_is_told_and_what_is_no_message_has_the_name_of_its_path
     let mut before = proxy(&server, telling(collector(&receiver.address)), vec![]).await;
     before.send(Request::post(&call(1, "broken"))).await.text().await;
     before.send(Request::post(&call(2, "feed")).in_session("gone")).await.text().await;
-    before.send(Request::new("DELETE", "/mcp?x=1")).await.text().await;
+    before.send(Request::new("DELETE", "/mcp?x=1&access_token=hunter2")).await.text().await;
     before.send(Request::post(&request(3, "resources/read", &json!({"uri": "hive://1"})))).await.text().await;
     before.stop().await;
     let spans = reader.spans(told(&receiver.seen(), "traces"));
@@ -97,8 +97,9 @@ async fn what_went_wrong_is_told_and_what_is_no_message_has_the_name_of_its_path
     let other = span(&spans, "DELETE /mcp");
     assert_eq!(
         (&other["attributes"]["url.query"], &other["attributes"]["mcp.server.name"]),
-        (&json!("x=1"), &Value::Null)
+        (&json!("x=1&access_token=[REDACTED]"), &Value::Null)
     );
+    assert!(!json!(spans).to_string().contains("hunter2"), "{spans:?}");
     assert_eq!(span(&spans, "resources/read hive://1")["attributes"]["mcp.resource.uri"], "hive://1");
 }
 

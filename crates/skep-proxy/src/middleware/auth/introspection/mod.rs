@@ -17,6 +17,7 @@ use self::known::Known;
 use self::pace::Pace;
 use super::issuer::Endpoint;
 use super::token::{Expected, TokenError};
+use crate::middleware::ambiguity::read_once;
 use crate::middleware::client_credentials::basic;
 
 /// Bytes of an answer about a token.
@@ -192,7 +193,7 @@ impl Introspection {
             failed.clone()
         })?;
         match answer.status() {
-            StatusCode::OK => serde_json::from_slice(answer.body()).map_err(|_| failed),
+            StatusCode::OK => read_once(answer.body()).ok_or(failed),
             StatusCode::NOT_FOUND if self.dialect == Dialect::GitHub => Err(TokenError::Inactive),
             status => {
                 let wait = answer.headers().get(RETRY_AFTER);

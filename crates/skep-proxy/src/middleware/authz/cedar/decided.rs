@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 
 use super::{Denied, Principal};
+use crate::middleware::authz::Verdict;
 use crate::middleware::authz::hints::Hints;
 use crate::middleware::authz::question::Feature;
 use crate::middleware::identity::Identity;
@@ -38,20 +39,24 @@ impl Asked {
 /// A caller who was here before.
 pub(in crate::middleware::authz) struct Known {
     pub(super) principal: Principal,
-    decisions: Mutex<Remembered<Asked, bool>>,
+    decisions: Mutex<Remembered<Asked, Verdict>>,
     /// As long as somebody points to a place, nobody else can be there.
     _place: Weak<Identity>,
 }
 
 impl Known {
     /// What was decided, or what is decided now. A failure is not remembered.
-    pub(super) fn decided(&self, asked: Asked, decide: impl FnOnce() -> Result<bool, Denied>) -> Result<bool, Denied> {
+    pub(super) fn decided(
+        &self,
+        asked: Asked,
+        decide: impl FnOnce() -> Result<Verdict, Denied>,
+    ) -> Result<Verdict, Denied> {
         if let Some(decided) = self.decisions.lock().find(&asked) {
             return Ok(decided);
         }
         let decided = decide()?;
         if !asked.is_large() {
-            self.decisions.lock().add(asked, decided);
+            self.decisions.lock().add(asked, decided.clone());
         }
         Ok(decided)
     }

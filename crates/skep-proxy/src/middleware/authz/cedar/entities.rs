@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use cedar_policy::{Entities, Entity, EntityUid, RestrictedExpression};
 
 use super::claims::Attributes;
-use super::{CedarError, Denied};
+use super::{CedarError, Denied, mistakes};
 
 /// What is there before anybody asks.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Stage {
     /// Reads entities and adds actions, each of which says its own name.
     pub(super) fn new(json: &str, actions: &[EntityUid]) -> Result<Self, CedarError> {
         let json = if json.trim().is_empty() { "[]" } else { json };
-        let unread = |error: &dyn std::fmt::Display| CedarError::Entities(error.to_string());
+        let unread = |error: &dyn std::error::Error| CedarError::Entities(mistakes::whole(error));
         let entities = Entities::from_json_str(json, None).map_err(|error| unread(&error))?;
         let parts = |entity: &Entity| Ok((entity.uid(), Parts::of(entity)?));
         let configured = entities.iter().map(parts).collect::<Result<_, CedarError>>()?;

@@ -6,6 +6,7 @@
 mod claims;
 mod decided;
 mod entities;
+mod mistakes;
 mod seen;
 mod slices;
 mod values;
@@ -13,7 +14,7 @@ mod values;
 use std::sync::Arc;
 
 use cedar_policy::{
-    Authorizer, Context, Decision, Entity, EntityId, EntityTypeName, EntityUid, Policy, PolicyId, Request,
+    Authorizer, Context, Decision, Entity, EntityId, EntityTypeName, EntityUid, Policy, PolicyId, Request, Response,
     RestrictedExpression,
 };
 use serde_json::{Map, Value};
@@ -24,6 +25,7 @@ use self::decided::{Asked, Callers};
 use self::entities::Stage;
 use self::seen::Seen;
 use self::slices::Slices;
+use super::Verdict;
 use super::hints::Hints;
 use super::question::{Feature, Question};
 use crate::middleware::identity::Identity;
@@ -145,11 +147,12 @@ impl Cedar {
         }
         let policy = |(index, text): (usize, &String)| {
             let id = PolicyId::new(format!("policy{index}"));
-            Policy::parse(Some(id), text).map_err(|error| CedarError::Policy { index, cause: error.to_string() })
+            Policy::parse(Some(id), text)
+                .map_err(|error| CedarError::Policy { index, cause: mistakes::told(&error, text) })
         };
         let policies = settings.policies.iter().enumerate().map(policy).collect::<Result<Vec<_>, _>>()?;
         let types = Types::new(&settings.group_type)?;
-        let actions = Feature::ALL.map(|feature| uid(&types.action, action(feature)));
+        let actions = Feature::ALL.map(|feature| uid(&types.action, feature.action()));
         let server = (!settings.server.is_empty()).then(|| type_name("MCP")).transpose()?;
         Ok(Self {
             seen: Seen::by(&policies),
@@ -195,7 +198,7 @@ impl Cedar {
     }
 
     /// Whether a caller may do something, as it was decided before or is decided now.
-    pub(super) fn allows(&self, caller: &Known, question: &Question<'_>, hints: Hints) -> Result<bool, Denied> {
+    pub(super) fn allows(&self, caller: &Known, question: &Question<'_>, hints: Hints) -> Result<Verdict, Denied> {
         let told = told(question)?;
         let arguments = question.arguments.iter().filter(|(name, _)| self.seen.has(name));
         let asked = Asked {
@@ -214,7 +217,7 @@ impl Cedar {
         question: &Question<'_>,
         arguments: Attributes,
         hints: Hints,
-    ) -> Result<bool, Denied> {
+    ) -> Result<Verdict, Denied> {
         let resource = uid(&self.types.features[question.feature as usize], &question.id);
         let attributes = resource_attributes(question, hints, &arguments);
         let parents = self.server.iter().cloned().collect();
@@ -222,15 +225,15 @@ impl Cedar {
         let entities = self.stage.with(entities)?;
         let context = principal.attributes.clone().into_iter().chain(arguments);
         let context = Context::from_pairs(context).map_err(|error| Denied::Unaskable(error.to_string()))?;
-        let action = uid(&self.types.action, action(question.feature));
+        let action = uid(&self.types.action, question.feature.action());
         let policies = self.policies.about(&resource);
         let request = Request::new(principal.entity.uid(), action, resource, context, None)
             .map_err(|error| Denied::Unaskable(error.to_string()))?;
         let response = self.authorizer.is_authorized(&request, policies, &entities);
-        match response.diagnostics().errors().next() {
-            Some(error) => Err(Denied::Evaluation(error.to_string())),
-            None => Ok(response.decision() == Decision::Allow),
+        if let Some(error) = response.diagnostics().errors().next() {
+            return Err(Denied::Evaluation(error.to_string()));
         }
+        Ok(verdict(&response))
     }
 }
 
@@ -246,6 +249,19 @@ impl Types {
             features: [type_name("Tool")?, type_name("Prompt")?, type_name("Resource")?],
         })
     }
+}
+
+/// What Cedar says, and which policies decided it where somebody may not.
+fn verdict(response: &Response) -> Verdict {
+    if response.decision() == Decision::Allow {
+        return Ok(());
+    }
+    let mut deciding: Vec<String> = response.diagnostics().reason().map(ToString::to_string).collect();
+    deciding.sort_unstable();
+    Err(match deciding.as_slice() {
+        [] => "no policy permits it".into(),
+        deciding => format!("it is forbidden by {}", deciding.join(", ")).into(),
+    })
 }
 
 /// The arguments of a call as policies see them.
@@ -276,14 +292,6 @@ fn resource_attributes(question: &Question<'_>, hints: Hints, arguments: &Attrib
     attributes.insert("operation".to_owned(), text(question.feature.operation()));
     attributes.insert("feature".to_owned(), text(question.feature.name()));
     attributes
-}
-
-fn action(feature: Feature) -> &'static str {
-    match feature {
-        Feature::Tool => "call_tool",
-        Feature::Prompt => "get_prompt",
-        Feature::Resource => "read_resource",
-    }
 }
 
 fn type_name(name: &str) -> Result<EntityTypeName, CedarError> {

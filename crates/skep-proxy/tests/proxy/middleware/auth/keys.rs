@@ -235,6 +235,16 @@ fn settings_that_cannot_work_are_named() {
         (OidcSettings { token_file: Some(empty), ..issuer() }, "is empty"),
         (OidcSettings { introspection_url: google, audience: " ".to_owned(), ..issuer() }, "no Audience"),
         (OidcSettings { key_set_url: "http://a b".to_owned(), ..issuer() }, "JWKSURL is no URL"),
+        (OidcSettings { issuer: "nope".to_owned(), ..issuer() }, "Issuer: nope is no address of the form https://HOST"),
+        (OidcSettings { resource_url: "mcp".to_owned(), ..issuer() }, "ResourceURL is no URL"),
+        (
+            OidcSettings { issuer: "http://10.0.0.1".to_owned(), ..issuer() },
+            "plain http is not allowed; set InsecureAllowHTTP and AllowPrivateIP to allow it",
+        ),
+        (
+            OidcSettings { introspection_url: "https://169.254.169.254/".to_owned(), ..issuer() },
+            "IntrospectionURL: 169.254.169.254 is at a private, link-local or reserved address, which is not allowed",
+        ),
     ] {
         let said = Oidc::new(&settings).unwrap_err().to_string();
         assert!(said.contains(told), "{said}");
