@@ -64,13 +64,12 @@ async fn serve(args: ProxyRunArgs) -> anyhow::Result<()> {
 
 /// What the flags say about the side that clients see, and a document and the environment where they say nothing.
 fn front(args: &ProxyRunArgs, config: Option<&RunConfig>, variables: Variables<'_>) -> anyhow::Result<Front> {
-    let mut front = match config {
-        Some(config) => Front::of(config, variables)?,
-        None => {
-            let mut usual = Front::at(LISTEN.ip().to_string(), 0, Dialect::Streamable);
-            usual.read(variables);
-            usual
-        }
+    let mut front = if let Some(config) = config {
+        Front::of(config, variables)?
+    } else {
+        let mut usual = Front::at(LISTEN.ip().to_string(), 0, Dialect::Streamable);
+        usual.read(variables);
+        usual
     };
     if let Some(listen) = args.listen {
         (front.host, front.port) = (listen.ip().to_string(), listen.port());

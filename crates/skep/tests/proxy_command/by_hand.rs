@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::{ANY, Serving, is_refused};
 
-fn config(members: Value) -> (TempDir, String) {
+fn config(members: &Value) -> (TempDir, String) {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("own.json");
     fs::write(&file, members.to_string()).unwrap();
@@ -26,7 +26,7 @@ fn policies() -> Value {
 #[test]
 fn a_command_and_a_server_at_a_url_are_protected_as_a_file_says() {
     let skep = cargo_bin!("skep").to_str().unwrap();
-    let (_folder, file) = config(policies());
+    let (_folder, file) = config(&policies());
     let command = ["--config", &file, "--", skep, "demo", "echo", "--transport", "stdio"];
     let lines = Serving::start(&[&ANY[..], &command].concat());
     let open = Serving::start(&[&ANY[..], &["--", skep, "demo", "echo", "--transport", "stdio"]].concat());
@@ -51,7 +51,7 @@ fn what_cannot_be_used_of_a_file_is_told() {
         (json!({"embedded_auth_server_config": {}}), "embedded_auth_server_config"),
         (json!({"port": 70_000}), "70000"),
     ] {
-        let (_folder, file) = config(members);
+        let (_folder, file) = config(&members);
         let output =
             Command::new(skep).args(["proxy", "run", "--config", &file, "--url", "http://127.0.0.1:9/mcp"]).output();
         is_refused(&output.unwrap(), told);
