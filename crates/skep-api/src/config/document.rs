@@ -311,6 +311,7 @@ macro_rules! word {
 
         impl $name {
             /// All texts that are known.
+            #[allow(dead_code, reason = "not all of them are told to somebody")]
             $visibility const KNOWN: &[&str] = &[$( $text ),*];
 
             $visibility fn as_str(&self) -> &str {
