@@ -33,9 +33,12 @@ impl Folder {
         }
         loop {
             let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(place)?;
-            let lock = File::open(folder.path())?;
+            // Somebody who looks for orphans may be faster than we are, before it is opened or before it is locked.
+            let lock = match File::open(folder.path()) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                opened => opened?,
+            };
             lock.lock()?;
-            // Somebody who looked for orphans may have been faster than we were with the lock.
             if folder.path().exists() {
                 return Ok(Self { folder, _lock: lock });
             }
