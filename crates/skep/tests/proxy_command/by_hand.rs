@@ -52,8 +52,7 @@ fn what_cannot_be_used_of_a_file_is_told() {
         (json!({"port": 70_000}), "70000"),
     ] {
         let (_folder, file) = config(&members);
-        let output =
-            Command::new(skep).args(["proxy", "run", "--config", &file, "--url", "http://127.0.0.1:9/mcp"]).output();
+        let output = Command::new(skep).args(["proxy", "run", "--config", &file, "--", "true"]).output();
         is_refused(&output.unwrap(), told);
     }
     let output = Command::new(skep).args(["proxy", "run", "--config", "/no/such/file", "--", "true"]).output();
