@@ -14,8 +14,12 @@ use super::address::{is_barred, is_private};
 
 /// A name, or an address, that leads where requests must not go.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("{0} is at a private, link-local or reserved address")]
-pub(crate) struct Closed(pub(super) String);
+#[error("{host} is at a private, link-local or reserved address")]
+pub(crate) struct Closed {
+    host: String,
+    /// Whether nobody could allow it.
+    pub(crate) is_barred: bool,
+}
 
 impl Closed {
     /// The one that caused a failure, if one did.
@@ -74,7 +78,9 @@ impl Resolver {
     /// Refuses a host that is written as an address, which is dialled without asking anybody.
     pub(crate) fn check(&self, host: &str) -> Result<(), Closed> {
         match host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
-            Ok(address) if (self.is_closed)(address) => Err(Closed(host.to_owned())),
+            Ok(address) if (self.is_closed)(address) => {
+                Err(Closed { host: host.to_owned(), is_barred: is_barred(address) })
+            }
             _ => Ok(()),
         }
     }
@@ -95,9 +101,10 @@ impl Service<Name> for Resolver {
         let (is_closed, found) = (self.is_closed, (self.lookup)(name.as_str().to_owned()));
         async move {
             let mut found = found.await?;
+            let is_barred = found.iter().all(|address| is_barred(address.ip()));
             found.retain(|address| !is_closed(address.ip()));
             if found.is_empty() {
-                return Err(Closed(name.as_str().to_owned()).into());
+                return Err(Closed { host: name.as_str().to_owned(), is_barred }.into());
             }
             Ok(found.into_iter())
         }

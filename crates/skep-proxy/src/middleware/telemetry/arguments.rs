@@ -1,9 +1,9 @@
 //! What a tool was called with, and what a request had in its query, in a few words and without secrets.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
 use serde_json::Value;
+use skep_mcp::json;
 use url::form_urlencoded;
 
 use crate::middleware::subject::cut;
@@ -19,19 +19,19 @@ const SECRETS: [&str; 7] = ["password", "token", "secret", "key", "auth", "crede
 
 /// Arguments as `name=value, …`; nothing for what has no names.
 pub(super) fn told(arguments: &str) -> Option<String> {
-    let Ok(Value::Object(members)) = serde_json::from_str(arguments) else { return None };
     let mut told = String::new();
-    for (name, value) in &members {
+    for (name, value) in json::members(arguments).ok()? {
         if !told.is_empty() {
             told.push_str(", ");
         }
-        // Writing into a text does not fail.
-        let _ = write!(told, "{name}={}", shown(name, value));
+        told.push_str(&name);
+        told.push('=');
+        told.push_str(&shown(&name, value));
         if told.len() > ALL {
             break;
         }
     }
-    (!told.is_empty()).then(|| shortened(&told, ALL))
+    (!told.is_empty()).then(|| shortened(&told, ALL).into_owned())
 }
 
 /// A query without secrets.
@@ -51,13 +51,21 @@ fn is_secret(name: &str) -> bool {
     SECRETS.iter().any(|word| name.contains(word))
 }
 
-fn shown(name: &str, value: &Value) -> String {
+/// A value, given as JSON.
+fn shown<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
     if is_secret(name) {
-        return REDACTED.to_owned();
+        return Cow::Borrowed(REDACTED);
     }
-    match value {
-        Value::String(text) => shortened(text, VALUE),
-        other => shortened(&without_secrets(other).to_string(), VALUE),
+    let whole = if value.starts_with(['{', '[']) {
+        // What has members may have secret ones.
+        let value: Value = serde_json::from_str(value).unwrap_or_else(|_| REDACTED.into());
+        Cow::Owned(without_secrets(&value).to_string())
+    } else {
+        json::decode(value).unwrap_or(Cow::Borrowed(value))
+    };
+    match whole {
+        Cow::Borrowed(text) => shortened(text, VALUE),
+        Cow::Owned(text) => Cow::Owned(shortened(&text, VALUE).into_owned()),
     }
 }
 
@@ -73,8 +81,8 @@ fn without_secrets(value: &Value) -> Value {
     }
 }
 
-fn shortened(text: &str, most: usize) -> String {
-    if text.len() <= most { text.to_owned() } else { format!("{}{MORE}", cut(text, most)) }
+fn shortened(text: &str, most: usize) -> Cow<'_, str> {
+    if text.len() <= most { Cow::Borrowed(text) } else { Cow::Owned(format!("{}{MORE}", cut(text, most))) }
 }
 
 #[cfg(test)]

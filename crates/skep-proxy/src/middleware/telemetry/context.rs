@@ -1,12 +1,13 @@
 //! Which trace a request belongs to, as the W3C writes it down.
 
-use std::fmt;
-
 use http::{HeaderMap, HeaderName};
 
 pub(super) const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
 pub(super) const TRACE_STATE: HeaderName = HeaderName::from_static("tracestate");
 
+/// How long a step is in writing, and what stands between its parts.
+const TEXT: usize = 55;
+const EMPTY: &[u8; TEXT] = b"00-                                -                -  ";
 /// The bit of a step that is recorded.
 const SAMPLED: u8 = 1;
 /// So long is what those who trace may say to each other. The rule asks for 512 bytes at least.
@@ -43,22 +44,21 @@ impl Context {
 
     /// A step below another one, or the first one of a trace. `share` says how many of the latter are recorded.
     pub(super) fn below(parent: Option<Self>, share: f64) -> Self {
-        let mut span = [0; 8];
-        fill(&mut span);
-        if let Some(Self { trace, is_sampled, .. }) = parent {
-            return Self { trace, span, is_sampled };
-        }
-        let mut trace = [0; 16];
-        fill(&mut trace);
-        Self { trace, span, is_sampled: is_chosen(trace, share) }
+        let (trace, span) = fresh();
+        let Some(Self { trace, is_sampled, .. }) = parent else {
+            return Self { trace, span, is_sampled: is_chosen(trace, share) };
+        };
+        Self { trace, span, is_sampled }
     }
-}
 
-/// As it is written in `traceparent`.
-impl fmt::Display for Context {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (trace, span) = (hex::encode(self.trace), hex::encode(self.span));
-        write!(formatter, "00-{trace}-{span}-{:02x}", u8::from(self.is_sampled))
+    /// As it is written in `traceparent`.
+    pub(super) fn text(&self) -> [u8; TEXT] {
+        let mut text = *EMPTY;
+        // The places are as long as what is written there, twice.
+        let _ = hex::encode_to_slice(self.trace, &mut text[3..35]);
+        let _ = hex::encode_to_slice(self.span, &mut text[36..52]);
+        let _ = hex::encode_to_slice([u8::from(self.is_sampled)], &mut text[53..]);
+        text
     }
 }
 
@@ -66,13 +66,17 @@ fn is_lower_hex(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }
 
-/// Random bytes, not all of them zero.
-fn fill(bytes: &mut [u8]) {
+/// Random numbers of a trace and of a step, neither of them zero.
+fn fresh() -> ([u8; 16], [u8; 8]) {
+    let mut bytes = [0; 24];
     // The generator fails only where the machine has none, and then any number will do.
-    let _ = aws_lc_rs::rand::fill(bytes);
-    if let Some(last) = bytes.last_mut().filter(|last| **last == 0) {
-        *last = 1;
-    }
+    let _ = aws_lc_rs::rand::fill(&mut bytes);
+    let (mut trace, mut span) = ([0; 16], [0; 8]);
+    trace.copy_from_slice(&bytes[..16]);
+    span.copy_from_slice(&bytes[16..]);
+    trace[15] = trace[15].max(1);
+    span[7] = span[7].max(1);
+    (trace, span)
 }
 
 /// Whether a trace is recorded: by its number, so that everybody on its way decides the same.
@@ -108,7 +112,7 @@ mod tests {
     fn a_step_is_read_and_written_as_the_w3c_says() {
         let context = Context::parse(PARENT).unwrap();
         assert!(context.is_sampled);
-        assert_eq!(context.to_string(), PARENT);
+        assert_eq!(context.text(), PARENT.as_bytes());
         let more = PARENT.replacen("00", "cc", 1) + "-what-comes-later";
         assert_eq!(Context::parse(&more), Some(context));
         for wrong in [

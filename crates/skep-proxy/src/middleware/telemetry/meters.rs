@@ -1,9 +1,10 @@
 //! The metrics: their names, and what is counted in them.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
+use super::ended::{Ended, Kinds, Operation};
 use super::series::{Counter, Family, Histogram, Label, Level, Point, Series, shortened};
 use crate::middleware::rate_limit::{Check, Verdict};
 
@@ -57,25 +58,13 @@ pub(super) struct Reading {
     pub(super) points: Vec<(Arc<[Label<'static>]>, Point)>,
 }
 
-/// A request that has ended.
+/// The series that count requests of one kind.
 #[derive(Debug)]
-pub(super) struct Ended<'a> {
-    pub(super) verb: &'a str,
-    pub(super) status: u16,
-    pub(super) took: Duration,
-    /// What it was about, if that is known.
-    pub(super) operation: Option<Operation<'a>>,
-    /// The version of HTTP that it came by.
-    pub(super) version: Option<&'static str>,
-}
-
-/// What a request was about.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Operation<'a> {
-    pub(super) method: &'a str,
-    pub(super) subject: Option<Cow<'a, str>>,
-    pub(super) tool: Option<Cow<'a, str>>,
-    pub(super) prompt: Option<Cow<'a, str>>,
+pub(super) struct Counted {
+    requests: Arc<Counter>,
+    duration: Arc<Histogram>,
+    operations: Option<Arc<Histogram>>,
+    tool_calls: Option<Arc<Counter>>,
 }
 
 /// Everything that is counted.
@@ -84,6 +73,9 @@ pub(super) struct Meters {
     server: String,
     transport: String,
     pub(super) began: SystemTime,
+    kinds: Kinds,
+    /// Requests and streams, of `connections`.
+    under_way: [OnceLock<Arc<Level>>; 2],
     requests: Family<Counter>,
     duration: Family<Histogram>,
     operations: Family<Histogram>,
@@ -101,6 +93,8 @@ impl Meters {
             server: server.to_owned(),
             transport: transport.to_owned(),
             began: SystemTime::now(),
+            kinds: Kinds::default(),
+            under_way: Default::default(),
             requests: Family::default(),
             duration: Family::default(),
             operations: Family::default(),
@@ -119,13 +113,15 @@ impl Meters {
 
     /// A request or a stream that is under way.
     pub(super) fn connection(&self, is_stream: bool) -> Active {
-        let mut labels = self.place().to_vec();
-        if is_stream {
-            labels.push(("connection_type", Cow::Borrowed("sse")));
-        }
-        let level = self.connections.of(&labels);
+        let level = self.under_way[usize::from(is_stream)].get_or_init(|| {
+            let mut labels = self.place().to_vec();
+            if is_stream {
+                labels.push(("connection_type", Cow::Borrowed("sse")));
+            }
+            self.connections.of(&labels)
+        });
         level.add(1);
-        Active(level)
+        Active(Arc::clone(level))
     }
 
     /// A stream of HTTP+SSE that has begun.
@@ -143,33 +139,46 @@ impl Meters {
     }
 
     /// A request that has ended.
-    pub(super) fn ended(&self, ended: &Ended<'_>) {
+    pub(super) fn ended(&self, ended: &Ended<'_>, took: Duration) {
+        let counted = self.kinds.of(ended, || self.counted(ended));
+        counted.requests.increment();
+        counted.duration.record(took);
+        if let Some(operations) = &counted.operations {
+            operations.record(took);
+        }
+        if let Some(tool_calls) = &counted.tool_calls {
+            tool_calls.increment();
+        }
+    }
+
+    /// Where requests of a kind are counted.
+    fn counted(&self, ended: &Ended<'_>) -> Counted {
         let [server, transport] = self.place();
         let operation = ended.operation.as_ref();
         let code = ended.status.to_string();
         let status = Cow::Borrowed(if ended.status >= 400 { "error" } else { "success" });
         let subject = operation.and_then(|operation| operation.subject.as_deref()).unwrap_or_default();
         let labels = [
-            ("method", shortened(ended.verb)),
+            ("method", shortened(&ended.verb)),
             ("status_code", Cow::Borrowed(&*code)),
             ("status", status.clone()),
-            ("mcp_method", shortened(operation.map_or("unknown", |operation| operation.method))),
+            ("mcp_method", shortened(operation.map_or("unknown", |operation| &operation.method))),
             ("mcp_resource_id", shortened(subject)),
             server.clone(),
             transport,
         ];
-        self.requests.of(&labels).increment();
-        self.duration.of(&labels).record(ended.took);
-        let Some(operation) = operation else { return };
-        self.operation(ended, operation, &code);
-        if let Some(tool) = operation.tool.as_deref().filter(|tool| !tool.is_empty()) {
-            self.tool_calls.of(&[server, ("tool", shortened(tool)), ("status", status)]).increment();
+        let tool = operation.and_then(|operation| operation.tool.as_deref()).filter(|tool| !tool.is_empty());
+        Counted {
+            requests: self.requests.of(&labels),
+            duration: self.duration.of(&labels),
+            operations: operation.map(|operation| self.operation(ended, operation, &code)),
+            tool_calls: tool.map(|tool| self.tool_calls.of(&[server, ("tool", shortened(tool)), ("status", status)])),
         }
     }
 
-    fn operation(&self, ended: &Ended<'_>, operation: &Operation<'_>, code: &str) {
+    fn operation(&self, ended: &Ended<'_>, operation: &Operation<'_>, code: &str) -> Arc<Histogram> {
         let mut labels = vec![
-            ("mcp.method.name", shortened(operation.method)),
+            ("mcp.method.name", shortened(&operation.method)),
             ("jsonrpc.protocol.version", Cow::Borrowed("2.0")),
             ("network.transport", Cow::Borrowed(network(&self.transport))),
         ];
@@ -187,7 +196,7 @@ impl Meters {
         if let Some(prompt) = operation.prompt.as_deref() {
             labels.push(("gen_ai.prompt.name", shortened(prompt)));
         }
-        self.operations.of(&labels).record(ended.took);
+        self.operations.of(&labels)
     }
 
     /// A call whose limits were looked at.
@@ -249,5 +258,37 @@ pub(super) struct Active(Arc<Level>);
 impl Drop for Active {
     fn drop(&mut self) {
         self.0.add(-1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::series::{LABEL, SERIES};
+    use super::*;
+
+    fn call(tool: &str) -> Ended<'_> {
+        let name = Some(Cow::Borrowed(tool));
+        let operation = Operation { method: "tools/call".into(), subject: name.clone(), tool: name, prompt: None };
+        Ended { verb: "POST".into(), status: 200, operation: Some(operation), version: None }
+    }
+
+    #[test]
+    fn requests_are_counted_whether_their_kind_is_known_or_finds_no_place() {
+        let meters = Meters::new("server", "stdio");
+        let long = "x".repeat(LABEL + 1);
+        for _ in 0..3 {
+            meters.ended(&call(&long), Duration::ZERO);
+            assert!(meters.kinds.len() == 0 || meters.kinds.len() == SERIES, "long names are not kept");
+            for number in 0..SERIES + 5 {
+                meters.ended(&call(&number.to_string()), Duration::ZERO);
+            }
+        }
+        assert_eq!(meters.kinds.len(), SERIES);
+        let readings = meters.read();
+        for metric in [&REQUESTS, &TOOL_CALLS] {
+            let reading = readings.iter().find(|reading| reading.metric.name == metric.name).unwrap();
+            let counts = reading.points.iter().map(|(_, point)| if let Point::Count(count) = point { *count } else { 0 });
+            assert_eq!((counts.sum(), reading.points.len()), (3 * (SERIES as u64 + 6), SERIES), "{}", metric.name);
+        }
     }
 }

@@ -10,6 +10,7 @@
 mod arguments;
 mod context;
 mod diagnostics;
+mod ended;
 mod export;
 mod meters;
 mod otlp;
@@ -27,7 +28,7 @@ use std::sync::Arc;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::{HeaderValue, Method, Version};
-use skep_mcp::{MetaKey, Payload, json};
+use skep_mcp::{MetaKey, Payload};
 
 use self::context::{Context, TRACE_PARENT, TRACE_STATE, of_headers, state};
 use self::diagnostics::Diagnostics;
@@ -143,16 +144,16 @@ impl Inner {
         let told = in_message.as_ref().map(|(_, _, parent, state)| (*parent, state.clone()));
         let (parent, state) = told.or_else(|| of_headers(&exchange.parts.headers)).unzip();
         let context = Context::below(parent, share);
-        let changed = in_message
-            .map(|(message, place, ..)| message.with([(place, json::quote(&context.to_string()).as_bytes())]));
+        let text = context.text();
+        let changed = in_message.map(|(message, place, ..)| message.with([(place, &*[b"\"", &text[..], b"\""].concat())]));
         if let Some(text) = changed {
             exchange.replace(text)?;
         }
         let state = state.unwrap_or_default();
         let headers = &mut exchange.parts.headers;
         headers.remove(TRACE_STATE);
-        for (name, text) in [(TRACE_PARENT, context.to_string()), (TRACE_STATE, state.clone())] {
-            if let Some(value) = HeaderValue::from_str(&text).ok().filter(|value| !value.is_empty()) {
+        for (name, text) in [(TRACE_PARENT, &text[..]), (TRACE_STATE, state.as_bytes())] {
+            if let Some(value) = HeaderValue::from_bytes(text).ok().filter(|value| !value.is_empty()) {
                 headers.insert(name, value);
             }
         }

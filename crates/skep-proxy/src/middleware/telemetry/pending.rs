@@ -7,7 +7,8 @@ use http::Method;
 use skep_mcp::{Message, Param, method};
 
 use super::Inner;
-use super::meters::{Active, Ended, Operation};
+use super::ended::{Ended, Operation};
+use super::meters::Active;
 use super::span::Span;
 use crate::answer::Answer;
 use crate::body::Body;
@@ -81,12 +82,15 @@ impl Pending {
             span.tell_answer(status, self.size, took);
             self.telemetry.record(span.end(Some(status)));
         }
-        let (verb, version) = (self.verb.as_str(), self.version);
+        let count = |operation| {
+            let ended = Ended { verb: self.verb.as_str().into(), status, operation, version: self.version };
+            meters.ended(&ended, took);
+        };
         if messages.is_empty() {
-            meters.ended(&Ended { verb, status, took, operation: None, version });
+            count(None);
         }
         for message in &*messages {
-            meters.ended(&Ended { verb, status, took, operation: operation(message), version });
+            count(operation(message));
         }
     }
 }
@@ -117,5 +121,5 @@ fn operation(message: &Message) -> Option<Operation<'_>> {
     let method = Some(message.method()).filter(|method| !method.is_empty())?;
     let name = |of: &str| message.param_text(Param::Name).filter(|_| method == of);
     let (tool, prompt) = (name(method::TOOLS_CALL), name(method::PROMPTS_GET));
-    Some(Operation { method, subject: subject(message), tool, prompt })
+    Some(Operation { method: method.into(), subject: subject(message), tool, prompt })
 }

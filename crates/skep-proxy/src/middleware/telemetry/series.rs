@@ -16,7 +16,7 @@ use crate::middleware::subject::cut;
 /// So many series has one metric. The last one is for all that find no place any more.
 pub(super) const SERIES: usize = 1000;
 /// So many bytes of what somebody else says are in a label.
-const LABEL: usize = 128;
+pub(super) const LABEL: usize = 128;
 /// What stands for the rest of it.
 const MORE: &str = "...";
 /// What the series is known by that counts all others.

@@ -9,7 +9,8 @@ use skep_mcp::{Message, MetaKey, Param, header, json, method};
 
 use super::arguments;
 use super::context::Context;
-use super::meters::{Operation, network};
+use super::ended::Operation;
+use super::meters::network;
 use super::otlp::nanoseconds;
 use super::otlp::wire::{self, Value};
 use super::settings::TelemetrySettings;
@@ -19,6 +20,9 @@ use crate::middleware::subject::cut;
 
 /// So many bytes of a value are told. Memory has an end, and so have collectors.
 const VALUE: usize = 64 << 10;
+/// What most steps need.
+const ROOM: usize = 1536;
+const ROOM_OF_MESSAGE: usize = 384;
 /// The field of attributes.
 const ATTRIBUTES: u32 = 9;
 /// A span of a server.
@@ -62,8 +66,8 @@ impl Span {
             name,
             began: SystemTime::now(),
             has_legacy: settings.has_legacy_attributes,
-            attributes: wire::Message::default(),
-            of_message: wire::Message::default(),
+            attributes: wire::Message::with_room(ROOM),
+            of_message: wire::Message::with_room(ROOM_OF_MESSAGE),
         };
         span.tell_request(exchange);
         for (name, value) in &settings.variables {
@@ -145,7 +149,7 @@ impl Span {
     pub(super) fn tell_message(&mut self, message: &Message, operation: &Operation<'_>) {
         let of_message = std::mem::take(&mut self.of_message);
         self.attributes.append(&of_message);
-        let method = operation.method;
+        let method = &*operation.method;
         let subject = operation.subject.as_deref().unwrap_or_default();
         self.name = if subject.is_empty() { method.to_owned() } else { format!("{method} {subject}") };
         self.twice("mcp.method.name", "mcp.method", method);
@@ -199,9 +203,10 @@ impl Span {
         name.clone_into(&mut self.name);
     }
 
-    /// The step as it is told, with the status of its answer if it has one.
+    /// The step as it is told, with the status of its answer if it has one. Its attributes stand before everything else:
+    /// fields have no order, and so they stay where they were written.
     pub(super) fn end(self, status: Option<u16>) -> wire::Message {
-        let mut span = wire::Message::default();
+        let mut span = self.attributes;
         span.bytes(1, &self.place.context.trace);
         span.bytes(2, &self.place.context.span);
         span.text(3, &self.place.state);
@@ -214,7 +219,6 @@ impl Span {
         span.varint(6, SERVER);
         span.fixed64(7, nanoseconds(self.began));
         span.fixed64(8, nanoseconds(SystemTime::now()));
-        span.append(&self.attributes);
         let mut told = wire::Message::default();
         match status {
             Some(status) if status >= 500 => {

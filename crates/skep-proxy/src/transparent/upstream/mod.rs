@@ -91,7 +91,12 @@ impl From<LineError> for Failed {
 
 impl From<&Closed> for Failed {
     fn from(closed: &Closed) -> Self {
-        tracing::warn!("the MCP server is not asked: {closed}; hint: a remote server there needs allowPrivateEndpoint");
+        let hint = if closed.is_barred {
+            "nobody is asked at link-local, metadata and reserved addresses, whatever is allowed"
+        } else {
+            "a remote server there needs allowPrivateEndpoint"
+        };
+        tracing::warn!("the MCP server is not asked: {closed}; hint: {hint}");
         Self { is_unreached: true }
     }
 }

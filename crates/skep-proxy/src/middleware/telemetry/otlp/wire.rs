@@ -51,8 +51,7 @@ impl Message {
     }
 
     pub(crate) fn bytes(&mut self, field: u32, value: &[u8]) {
-        self.tag(field, DELIMITED);
-        self.raw_varint(value.len() as u64);
+        self.begin(field, value.len());
         self.0.extend_from_slice(value);
     }
 
@@ -66,11 +65,15 @@ impl Message {
 
     /// Numbers of 64 bits in a row.
     pub(crate) fn packed(&mut self, field: u32, values: impl ExactSizeIterator<Item = u64>) {
-        self.tag(field, DELIMITED);
-        self.raw_varint(values.len() as u64 * 8);
+        self.begin(field, values.len() * 8);
         for value in values {
             self.0.extend_from_slice(&value.to_le_bytes());
         }
+    }
+
+    /// An empty message with room for so many bytes.
+    pub(crate) fn with_room(bytes: usize) -> Self {
+        Self(Vec::with_capacity(bytes))
     }
 
     /// Fields that were written before.
@@ -78,20 +81,38 @@ impl Message {
         self.0.extend_from_slice(&fields.0);
     }
 
-    /// One of the attributes of whatever this is.
+    /// One of the attributes of whatever this is. Its parts lie in each other and each begins with its length: they are
+    /// counted before, so that nothing has to be written twice.
     pub(crate) fn attribute<'a>(&mut self, field: u32, key: &str, value: impl Into<Value<'a>>) {
-        let mut pair = Self::default();
-        pair.text(1, key);
-        let mut any = Self::default();
-        match value.into() {
-            Value::Text(text) => any.text(1, text),
-            Value::Bool(is_so) => any.varint(2, u64::from(is_so)),
-            Value::Whole(number) => any.varint(3, number),
-            Value::Real(number) => any.double(4, number),
+        let value = value.into();
+        let any = value.size();
+        self.begin(field, delimited(key.len()) + delimited(any));
+        self.text(1, key);
+        self.begin(2, any);
+        match value {
+            Value::Text(text) => self.text(1, text),
+            Value::Bool(is_so) => self.varint(2, u64::from(is_so)),
+            Value::Whole(number) => self.varint(3, number),
+            Value::Real(number) => self.double(4, number),
         }
-        pair.message(2, &any);
-        self.message(field, &pair);
     }
+
+    /// The beginning of a field of so many bytes, which the caller writes.
+    fn begin(&mut self, field: u32, size: usize) {
+        self.tag(field, DELIMITED);
+        self.raw_varint(size as u64);
+    }
+}
+
+/// How many bytes a number takes.
+fn varint(value: u64) -> usize {
+    let bits = u64::BITS - (value | 1).leading_zeros();
+    bits.div_ceil(7) as usize
+}
+
+/// How many bytes a field takes that has so many, and a tag of one.
+fn delimited(size: usize) -> usize {
+    1 + varint(size as u64) + size
 }
 
 /// What an attribute says.
@@ -102,6 +123,18 @@ pub(crate) enum Value<'a> {
     /// None of ours is below zero.
     Whole(u64),
     Real(f64),
+}
+
+impl Value<'_> {
+    /// How many bytes it takes, its tag included.
+    fn size(self) -> usize {
+        match self {
+            Self::Text(text) => delimited(text.len()),
+            Self::Bool(_) => 2,
+            Self::Whole(number) => 1 + varint(number),
+            Self::Real(_) => 1 + size_of::<f64>(),
+        }
+    }
 }
 
 impl<'a> From<&'a str> for Value<'a> {
@@ -147,5 +180,29 @@ mod tests {
             &[0x22, 16, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0],
         ];
         assert_eq!(message.into_bytes(), expected.concat());
+    }
+
+    #[test]
+    fn attributes_are_written_as_messages_in_messages() {
+        let long = "x".repeat(300);
+        let values: [(Value<'_>, Vec<u8>); 8] = [
+            ("".into(), vec![0x0a, 0]),
+            ("hive".into(), [&[0x0a, 4][..], b"hive"].concat()),
+            (long.as_str().into(), [&[0x0a, 0xac, 0x02][..], long.as_bytes()].concat()),
+            (true.into(), vec![0x10, 1]),
+            (127.into(), vec![0x18, 127]),
+            (128.into(), vec![0x18, 0x80, 1]),
+            (u64::MAX.into(), [&[0x18][..], &[0xff; 9], &[1]].concat()),
+            (1.5.into(), [&[0x21][..], &1.5_f64.to_le_bytes()].concat()),
+        ];
+        for (value, any) in values {
+            let mut parts = Message::default();
+            parts.text(1, "key");
+            parts.bytes(2, &any);
+            let (mut expected, mut written) = (Message::default(), Message::default());
+            expected.message(9, &parts);
+            written.attribute(9, "key", value);
+            assert_eq!(written.into_bytes(), expected.into_bytes(), "{value:?}");
+        }
     }
 }
