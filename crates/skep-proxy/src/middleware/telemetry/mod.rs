@@ -10,6 +10,7 @@
 mod arguments;
 mod context;
 mod diagnostics;
+mod era;
 mod export;
 mod meters;
 mod otlp;
@@ -45,6 +46,7 @@ use super::layer::{Layer, Next};
 use super::watch::{Watcher, watched};
 use crate::answer::Answer;
 use crate::body::Body;
+use crate::eras::verdict::Eras;
 
 /// What a server or a transport is called that has no name.
 const UNNAMED: &str = "unknown";
@@ -95,6 +97,11 @@ impl Telemetry {
     pub(crate) fn page(&self, method: &Method) -> Option<Answer> {
         let prometheus = self.0.settings.prometheus.as_ref()?;
         prometheus.is_on_transport.then(|| self.0.page.answer(method))
+    }
+
+    /// Tells what is known about the era of the server, too.
+    pub(crate) fn watch(&self, eras: &Arc<Eras>) {
+        self.0.meters.watch(eras);
     }
 
     /// Tells everything that is known, and gives ports back.
