@@ -45,7 +45,7 @@ struct Early(Dialect);
 impl Service for Early {
     async fn answer(&self, _: Peer, request: Request<Coming>) -> Answer {
         if request.uri().path() == "/health" {
-            let health = Health { transport: self.0.name(), server: Some(Err(REASON.to_owned())) };
+            let health = Health { transport: self.0.name(), server: Some(Err(REASON.to_owned())), era: None };
             return health::answer(request.method(), &health);
         }
         answer::not_ready(REASON)

@@ -8,6 +8,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use crate::answer::{self, Answer};
+use crate::eras::record::Status;
 
 /// What the health endpoint says besides that the proxy is there.
 #[derive(Debug, Clone)]
@@ -15,6 +16,8 @@ pub(crate) struct Health {
     pub(crate) transport: &'static str,
     /// Whether the server can be reached, where that is known, and how long it took to answer.
     pub(crate) server: Option<Result<Option<Duration>, String>>,
+    /// Of which era the server is, where that is known.
+    pub(crate) era: Option<Status>,
 }
 
 /// Answers a request to it. The status is 200 whatever the server does, so that a kubelet does not end a proxy because
@@ -36,6 +39,9 @@ pub(crate) fn answer(method: &Method, health: &Health) -> Answer {
             }
         }
         Some(Err(error)) => body["mcp"] = json!({"available": false, "error": error, "last_checked": now}),
+    }
+    if let Some(Status { verdict, age, changes }) = &health.era {
+        body["era"] = json!({"verdict": verdict.name(), "age_seconds": age.as_secs(), "reclassifications": changes});
     }
     answer::json(StatusCode::OK, body.to_string())
 }

@@ -26,23 +26,41 @@ pub(crate) trait Change: Send + 'static {
         Ok(part)
     }
 
-    /// What the client gets at the end of a stream, which may have broken off. Nothing when it ends as it did.
-    fn end(&mut self, _is_whole: bool) -> Option<Bytes> {
-        None
+    /// Whether nothing more is to come on a stream that has not ended yet.
+    fn is_over(&self) -> bool {
+        false
     }
+
+    /// What comes after a stream that has ended, or broken off. It ends as it did if nobody says otherwise.
+    fn after(&mut self, _is_whole: bool) -> impl Future<Output = After> + Send {
+        std::future::ready(After::End(None))
+    }
+}
+
+/// What comes after the end of a stream.
+pub(crate) enum After {
+    /// Nothing more, or this.
+    End(Option<Bytes>),
+    /// This, and then what is told when that is asked again.
+    Meanwhile(Bytes),
+    /// Another stream in its place.
+    Another(Body),
 }
 
 /// What is known while a stream passes.
 struct Passing<C> {
     body: Body,
     splitter: Splitter,
+    largest: usize,
     change: C,
+    /// How the body has ended.
+    end: Option<Result<(), BodyError>>,
     is_over: bool,
 }
 
 /// A stream with its events changed. Not more of an event is held than `largest`.
 pub(crate) fn changed(body: Body, largest: usize, change: impl Change) -> Body {
-    let start = Passing { body, splitter: Splitter::new(largest), change, is_over: false };
+    let start = Passing { body, splitter: Splitter::new(largest), largest, change, end: None, is_over: false };
     let chunks = futures::stream::unfold(start, async |mut passing| {
         if passing.is_over {
             return None;
@@ -57,37 +75,54 @@ pub(crate) fn changed(body: Body, largest: usize, change: impl Change) -> Body {
 impl<C: Change> Passing<C> {
     async fn next(&mut self) -> Result<Bytes, BodyError> {
         let mut passed = Vec::new();
-        if let Some(frame) = self.body.frame().await {
-            let frame = match frame {
-                Ok(frame) => frame,
-                Err(error) => {
-                    self.is_over = true;
-                    return self.change.end(false).ok_or(error);
-                }
-            };
-            if let Some(largest) = self.change.largest() {
-                self.splitter.hold(largest);
-            }
-            self.splitter.push(frame.data_ref().map(Bytes::as_ref).unwrap_or_default());
-            while let Some(piece) = self.splitter.next_piece() {
-                match piece {
-                    Piece::Event(event) => passed.extend_from_slice(&self.change.event(event).await),
-                    Piece::Part(part) => passed.extend_from_slice(&self.change.part(part)?),
+        if self.end.is_none() {
+            match self.body.frame().await {
+                Some(Ok(frame)) => return self.pass(frame.data_ref().map(Bytes::as_ref).unwrap_or_default()).await,
+                Some(Err(error)) => self.end = Some(Err(error)),
+                None => {
+                    self.end = Some(Ok(()));
+                    // Some clients take an event without the blank line that ends it.
+                    let rest = std::mem::replace(&mut self.splitter, Splitter::new(0)).finish();
+                    if let Some(rest) = rest {
+                        passed.extend_from_slice(&self.change.event(rest).await);
+                    }
                 }
             }
-            passed.extend_from_slice(&self.splitter.rest_of_line_end().unwrap_or_default());
-            return Ok(passed.into());
         }
-        self.is_over = true;
-        // Some clients take an event without the blank line that ends it.
-        let rest = std::mem::replace(&mut self.splitter, Splitter::new(0)).finish();
-        if let Some(rest) = rest {
-            passed.extend_from_slice(&self.change.event(rest).await);
+        let is_whole = matches!(self.end, Some(Ok(())));
+        let after = self.change.after(is_whole).await;
+        self.is_over = matches!(after, After::End(_));
+        let more = match after {
+            After::End(None) => return self.end.take().unwrap_or(Ok(())).map(|()| passed.into()),
+            After::End(Some(last)) => last,
+            After::Meanwhile(meanwhile) => meanwhile,
+            After::Another(body) => {
+                (self.body, self.splitter, self.end) = (body, Splitter::new(self.largest), None);
+                Bytes::new()
+            }
+        };
+        // The event before it may have no end.
+        passed.extend_from_slice(if passed.is_empty() { b"" } else { b"\n\n" });
+        passed.extend_from_slice(&more);
+        Ok(passed.into())
+    }
+
+    /// What becomes of a part of the stream.
+    async fn pass(&mut self, part: &[u8]) -> Result<Bytes, BodyError> {
+        let mut passed = Vec::new();
+        if let Some(largest) = self.change.largest() {
+            self.splitter.hold(largest);
         }
-        if let Some(last) = self.change.end(true) {
-            // The event before it may have no end.
-            passed.extend_from_slice(if passed.is_empty() { b"" } else { b"\n\n" });
-            passed.extend_from_slice(&last);
+        self.splitter.push(part);
+        while let Some(piece) = self.splitter.next_piece() {
+            match piece {
+                Piece::Event(event) => passed.extend_from_slice(&self.change.event(event).await),
+                Piece::Part(part) => passed.extend_from_slice(&self.change.part(part)?),
+            }
+        }
+        passed.extend_from_slice(&self.splitter.rest_of_line_end().unwrap_or_default());
+        if self.change.is_over() {
+            (self.body, self.end) = (Body::default(), Some(Ok(())));
         }
         Ok(passed.into())
     }

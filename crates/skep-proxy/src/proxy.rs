@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::answer::{self, Answer};
 use crate::cors;
+use crate::eras::verdict::Eras;
 use crate::forwarded::Forwarded;
 use crate::guard::Guard;
 use crate::health::{self, Health};
@@ -34,6 +35,16 @@ enum Transport {
     },
     Sse(Sse),
     Transparent(Box<Transparent>),
+}
+
+impl Transport {
+    /// What is known about the era of the server.
+    fn eras(&self) -> &Arc<Eras> {
+        match self {
+            Self::Streamable { older: sse, .. } | Self::Sse(sse) => sse.bridge.eras(),
+            Self::Transparent(transparent) => transparent.eras(),
+        }
+    }
 }
 
 /// Why a proxy stopped by itself.
@@ -120,6 +131,7 @@ impl Proxy {
         if guard.is_open() {
             tracing::warn!("web pages of any origin may use this proxy; list those that may in allowed_origins");
         }
+        self.middleware.watch(self.transport.eras());
         let (limits, tls) = (self.limits.clone(), self.tls.clone());
         // Whoever stops the proxy stops it here, and so does a server that is gone.
         let stop = stop.child_token();
@@ -144,17 +156,18 @@ impl Proxy {
     }
 
     async fn health(&self) -> Health {
-        match &self.transport {
-            Transport::Streamable { .. } => Health { transport: "streamable-http", server: None },
+        let (transport, server) = match &self.transport {
+            Transport::Streamable { .. } => ("streamable-http", None),
             Transport::Sse(_) => {
                 let reason = self.readiness.reason();
-                Health { transport: "stdio", server: Some(reason.map_or(Ok(None), |reason| Err(reason.to_string()))) }
+                ("stdio", Some(reason.map_or(Ok(None), |reason| Err(reason.to_string()))))
             }
             Transport::Transparent(transparent) => {
                 let server = transparent.health().await;
-                Health { transport: transparent.dialect().name(), server: server.map(|server| server.map(Some)) }
+                (transparent.dialect().name(), server.map(|server| server.map(Some)))
             }
-        }
+        };
+        Health { transport, server, era: self.transport.eras().status() }
     }
 }
 

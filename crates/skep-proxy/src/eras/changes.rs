@@ -195,7 +195,7 @@ async fn relay(listening: &mut Listening, stream: &Arc<EventStream>, told: &Told
 }
 
 /// One notification of each kind that the server tells.
-fn everything(honoured: &Value) -> Vec<Bytes> {
+pub(super) fn everything(honoured: &Value) -> Vec<Bytes> {
     let kinds = ["toolsListChanged", "resourcesListChanged", "promptsListChanged"];
     let lists = kinds.iter().zip(method::LISTS_CHANGED).filter(|(kind, _)| honoured[**kind] == true);
     let lists = lists.map(|(_, told)| line::notification(told, &json!({})));

@@ -11,6 +11,7 @@ use skep_mcp::era::Era;
 use skep_mcp::fault::{Fault, INVALID_PARAMS, METHOD_NOT_FOUND};
 use skep_mcp::{Kind, Message, MetaKey, Param, json, method};
 
+use super::changes;
 use super::line::{self, Replies, Seat, Sharing};
 use super::modern_client::{ModernClient, Running, id};
 use crate::answer::{self, Answer};
@@ -71,14 +72,6 @@ impl Filter {
         honoured.into()
     }
 
-    /// One notification of each kind.
-    fn everything(&self) -> Vec<String> {
-        let lists = self.lists.iter().map(|(_, told)| (*told, json!({})));
-        let resources = self.resources.iter().map(|uri| (method::RESOURCE_UPDATED, json!({Param::Uri.name(): uri})));
-        let texts = lists.chain(resources).map(|(told, params)| line::notification(told, &params));
-        texts.filter_map(|text| String::from_utf8(text.into()).ok()).collect()
-    }
-
     fn wants(&self, message: &Message) -> bool {
         match message.method() {
             method::RESOURCE_UPDATED => {
@@ -111,8 +104,20 @@ fn tag(request: &Message) -> String {
     format!("{{{}:{}}}", json::quote(MetaKey::SubscriptionId.name()), id(request))
 }
 
+/// A notification under the name of a listener.
+fn tagged(message: &str, request: &Message) -> Option<Bytes> {
+    let path = ["params", "_meta", MetaKey::SubscriptionId.name()];
+    json::set(message, &path, id(request)).ok().map(Bytes::from)
+}
+
+/// One notification of each kind that a listener was promised, under its name.
+pub(crate) fn everything(honoured: &Value, request: &Message) -> Vec<Bytes> {
+    let all = changes::everything(honoured);
+    all.iter().filter_map(|message| tagged(std::str::from_utf8(message).ok()?, request)).collect()
+}
+
 /// The answer to a request to listen, with which its stream ends.
-pub(super) fn result(request: &Message) -> Bytes {
+pub(crate) fn result(request: &Message) -> Bytes {
     line::result(id(request), &format!(r#"{{"resultType":"complete","_meta":{}}}"#, tag(request)))
 }
 
@@ -154,8 +159,8 @@ impl Listener {
                 None => break,
             }
             // What changed meanwhile is not known, so that everything may have.
-            for message in heard.filter.everything() {
-                self.offer(&message);
+            for message in everything(&heard.filter.honoured(), &self.request) {
+                self.stream.offer(message);
             }
         }
         self.stream.end(Some(result(&self.request)), End::Answered);
@@ -207,9 +212,8 @@ impl Listener {
 
     /// Tells a change, under the name of the listener.
     fn offer(&self, message: &str) {
-        let path = ["params", "_meta", MetaKey::SubscriptionId.name()];
-        if let Ok(tagged) = json::set(message, &path, id(&self.request)) {
-            self.stream.offer(tagged.into());
+        if let Some(tagged) = tagged(message, &self.request) {
+            self.stream.offer(tagged);
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Sessions at a server, opened for clients that have none.
 //!
 //! A session belongs to one client, known by its credentials, and to what that client can be asked. A client without
-//! credentials cannot be told from another one, so that it gets a session for each request.
+//! credentials cannot be told from another one, so that it gets a session for each request. Somebody may want it otherwise:
+//! a session for each request of everybody, or one that all share who cannot be told from each other.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,10 +15,10 @@ use super::holder::Holder;
 use super::http::HttpLine;
 use super::line::{Hosts, Lost, NoSession, Seat, Sharing};
 use super::server_session::{Opener, ServerSession};
+use super::settings::{BackendSessions, EraSettings};
 use super::verdict::Eras;
 
-/// How long a session lives that nobody uses, and how long at most.
-const IDLE: Duration = Duration::from_mins(5);
+/// How long a session lives at most. One that is used then ends when it is not.
 const OLDEST: Duration = Duration::from_hours(1);
 /// Sessions of one client, and of all.
 const PER_CLIENT: usize = 8;
@@ -34,8 +35,13 @@ struct Purpose {
 }
 
 /// All sessions of one proxy.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Pool {
+    /// Who uses a session.
+    mode: BackendSessions,
+    /// How long one lives that nobody uses, and how long at most.
+    idle: Duration,
+    oldest: Duration,
     sessions: Mutex<Vec<Entry>>,
     /// One session at a time is opened for a purpose; the others of that purpose find it open.
     opening: Mutex<HashMap<Purpose, Arc<tokio::sync::Mutex<()>>>>,
@@ -94,6 +100,26 @@ impl Hosts for Seats {
 }
 
 impl Pool {
+    pub(crate) fn new(settings: &EraSettings) -> Self {
+        Self {
+            mode: settings.sessions,
+            idle: settings.session_idle,
+            oldest: OLDEST,
+            sessions: Mutex::default(),
+            opening: Mutex::default(),
+            farewells: Mutex::default(),
+        }
+    }
+
+    /// Whether a session of somebody is for the next request, too.
+    fn keeps(&self, principal: &Holder) -> bool {
+        match self.mode {
+            BackendSessions::PerPrincipal => principal.is_known(),
+            BackendSessions::PerRequest => false,
+            BackendSessions::Shared => true,
+        }
+    }
+
     /// A session for a client. An exclusive one has no other user meanwhile.
     async fn lease(
         self: &Arc<Self>,
@@ -102,7 +128,7 @@ impl Pool {
         is_exclusive: bool,
     ) -> Result<Lease, NoSession> {
         let purpose = Purpose { principal: seats.line.holder(), capabilities: capabilities.to_owned() };
-        let is_exclusive = is_exclusive || !purpose.principal.is_known();
+        let is_exclusive = is_exclusive || !self.keeps(&purpose.principal);
         if let Some(lease) = self.take(&purpose, is_exclusive) {
             return Ok(lease);
         }
@@ -131,8 +157,8 @@ impl Pool {
             |entry: &Entry| if is_exclusive { entry.users == 0 } else { entry.users == 0 || !entry.is_exclusive };
         let entry = sessions.iter_mut().find(|entry| {
             entry.purpose == *purpose
-                && purpose.principal.is_known()
-                && entry.opened.elapsed() < OLDEST
+                && self.keeps(&purpose.principal)
+                && entry.opened.elapsed() < self.oldest
                 && is_free(entry)
         })?;
         entry.users += 1;
@@ -158,8 +184,9 @@ impl Pool {
     /// Ends the sessions that were not used for too long.
     pub(crate) fn sweep(&self) {
         let mut sessions = self.sessions.lock();
-        let is_over =
-            |entry: &Entry| entry.users == 0 && (entry.used.elapsed() > IDLE || entry.opened.elapsed() > OLDEST);
+        let is_over = |entry: &Entry| {
+            entry.users == 0 && (entry.used.elapsed() > self.idle || entry.opened.elapsed() > self.oldest)
+        };
         let (over, kept) = std::mem::take(&mut *sessions).into_iter().partition(is_over);
         *sessions = kept;
         drop(sessions);
@@ -204,11 +231,15 @@ impl Drop for Lease {
         let Some(entry) = sessions.get_mut(index) else { return };
         entry.users -= 1;
         entry.used = Instant::now();
-        // A session whose client cannot be told from others is not for the next one.
-        if entry.users == 0 && (self.is_last || !entry.purpose.principal.is_known()) {
+        let is_over =
+            self.is_last || !self.pool.keeps(&entry.purpose.principal) || entry.opened.elapsed() >= self.pool.oldest;
+        if entry.users == 0 && is_over {
             let entry = sessions.swap_remove(index);
             drop(sessions);
             self.pool.end(entry.session);
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

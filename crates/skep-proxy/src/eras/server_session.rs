@@ -33,6 +33,11 @@ enum Opened {
 }
 
 impl ServerSession {
+    /// A session with a server that is talked to on a line within it.
+    pub(super) fn of_http(line: HttpLine, agreed: &str) -> Self {
+        Self { line: Opened::Http(Box::new(Mutex::new(line))), agreed: agreed.into() }
+    }
+
     /// A session with a server that is talked to in lines.
     pub(crate) fn of_lines(session: LineSession) -> Self {
         Self { agreed: Arc::clone(session.told()), line: Opened::Lines(session) }
@@ -97,7 +102,7 @@ async fn open(line: &HttpLine, capabilities: &str) -> Result<ServerSession, NoSe
         let line = line.within(session, revision);
         let initialized = format!(r#"{{"jsonrpc":"2.0","method":"{}"}}"#, method::INITIALIZED);
         line.tell(initialized.into()).await;
-        Ok(ServerSession { line: Opened::Http(Box::new(Mutex::new(line))), agreed: result.into() })
+        Ok(ServerSession::of_http(line, result))
     };
     tokio::time::timeout(HANDSHAKE, shaken).await.unwrap_or(Err(NoSession::Lost(Lost::TimedOut)))
 }

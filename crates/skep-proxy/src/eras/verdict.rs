@@ -1,6 +1,6 @@
 //! Of which era a server is. That is a property of the server, and never taken from who calls it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -15,6 +15,8 @@ use skep_mcp::fault::{
 use skep_mcp::{Kind, Message, MetaKey, Revision, method, translate};
 
 use super::line::{self, Line, Lost};
+use super::record::{Record, Status};
+use super::settings::BackendEra;
 use crate::answer::{self, Answer};
 
 /// A server that looks like another one than before is asked again, but not more often than this.
@@ -31,9 +33,22 @@ pub(crate) enum Verdict {
     Legacy,
 }
 
+impl Verdict {
+    /// What it is called.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Modern => "modern",
+            Self::Legacy => "legacy",
+        }
+    }
+}
+
 /// What is known about one server.
 #[derive(Debug, Default)]
 pub(crate) struct Eras {
+    /// What somebody has said, so that the server is never asked.
+    said: OnceLock<Verdict>,
+    record: Record,
     known: Mutex<Option<(Verdict, Instant)>>,
     /// Whether the server has refused a handshake, so that clients of sessions need our help.
     refuses_handshakes: Mutex<Option<Instant>>,
@@ -72,6 +87,23 @@ impl Eras {
         Arc::new(Self { is_lasting: true, ..Self::default() })
     }
 
+    /// Somebody has said of which era the server is. Who says so first is believed.
+    pub(crate) fn say(&self, era: BackendEra) {
+        let verdict = match era {
+            BackendEra::Auto => return,
+            BackendEra::Legacy => Verdict::Legacy,
+            BackendEra::Modern => Verdict::Modern,
+        };
+        if self.said.set(verdict).is_ok() {
+            self.record.write(verdict);
+        }
+    }
+
+    /// What those are told who watch over the server.
+    pub(crate) fn status(&self) -> Option<Status> {
+        self.record.status()
+    }
+
     /// What the server speaks; it is asked if that is not known. What may be out of date is found out anew while nobody
     /// waits for it.
     pub(crate) async fn verdict<L: Line + Clone>(self: &Arc<Self>, line: &L) -> Result<Verdict, Unknown> {
@@ -101,15 +133,15 @@ impl Eras {
     }
 
     fn learn(&self, verdict: Verdict) {
-        let before = self.known.lock().replace((verdict, Instant::now()));
-        if before.map(|(before, _)| before) != Some(verdict) {
+        *self.known.lock() = Some((verdict, Instant::now()));
+        if self.record.write(verdict) {
             tracing::info!(?verdict, "found out which era the MCP server is of");
         }
     }
 
     /// What is known without asking.
     pub(crate) fn known(&self) -> Option<Verdict> {
-        self.known.lock().map(|(verdict, _)| verdict)
+        self.said.get().copied().or_else(|| self.known.lock().map(|(verdict, _)| verdict))
     }
 
     /// Whether what is known may be out of date. Whoever is told so looks, and the next one is not told.
@@ -131,6 +163,9 @@ impl Eras {
 
     /// What the server speaks now that it looks like another one than before. It is not asked for that again and again.
     pub(crate) async fn doubt(&self, line: &dyn Line) -> Option<Verdict> {
+        if let Some(said) = self.said.get() {
+            return Some(*said);
+        }
         let begun = Instant::now();
         let _asking = self.asking.lock().await;
         let is_renewed = self.known.lock().is_some_and(|(_, since)| since > begun);
@@ -162,7 +197,10 @@ impl Eras {
 
     /// Whether the server is known to have no handshakes.
     pub(crate) fn refuses_handshakes(&self) -> bool {
-        self.refuses_handshakes.lock().is_some_and(|since| since.elapsed() < GOOD_FOR)
+        match self.said.get() {
+            Some(said) => *said == Verdict::Modern,
+            None => self.refuses_handshakes.lock().is_some_and(|since| since.elapsed() < GOOD_FOR),
+        }
     }
 
     /// The server has refused a handshake.

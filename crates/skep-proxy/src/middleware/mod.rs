@@ -36,7 +36,7 @@ mod unverified;
 mod watch;
 mod webhook;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use futures::FutureExt as _;
@@ -66,6 +66,7 @@ pub use self::token_exchange::{TokenExchange, TokenExchangeError, TokenExchangeS
 pub use self::tools::{Shown, ToolRules, ToolRulesError};
 pub use self::webhook::{FailurePolicy, Power, Secret, SecretError, WebhookError, WebhookSettings, Webhooks};
 use crate::answer::Answer;
+use crate::eras::verdict::Eras;
 use crate::limits::Limits;
 use crate::listener::{Coming, Peer};
 use crate::upload::Upload;
@@ -192,21 +193,39 @@ impl Chain {
 
 /// The chain of a proxy, which can be replaced while it serves.
 #[derive(Debug, Clone)]
-pub struct Middleware(Arc<ArcSwap<Chain>>);
+pub struct Middleware {
+    chain: Arc<ArcSwap<Chain>>,
+    /// What is known about the era of the server behind it.
+    eras: Arc<OnceLock<Arc<Eras>>>,
+}
 
 impl Middleware {
     /// Begins with a chain.
     pub fn new(chain: Chain) -> Self {
-        Self(Arc::new(ArcSwap::from_pointee(chain)))
+        Self { chain: Arc::new(ArcSwap::from_pointee(chain)), eras: Arc::default() }
     }
 
     /// Puts another chain in its place, for the requests that come from now on.
     pub fn replace(&self, chain: Chain) {
-        self.0.store(Arc::new(chain));
+        self.chain.store(Arc::new(chain));
+        self.tell_eras();
     }
 
     pub(crate) fn chain(&self) -> Arc<Chain> {
-        self.0.load_full()
+        self.chain.load_full()
+    }
+
+    /// Has chains tell what is known about the era of a server, from now on.
+    pub(crate) fn watch(&self, eras: &Arc<Eras>) {
+        // A proxy has one server.
+        let _ = self.eras.set(Arc::clone(eras));
+        self.tell_eras();
+    }
+
+    fn tell_eras(&self) {
+        if let (Some(eras), Some(telemetry)) = (self.eras.get(), &self.chain().telemetry) {
+            telemetry.watch(eras);
+        }
     }
 
     /// Ends what goes on besides requests. They have to have ended before.

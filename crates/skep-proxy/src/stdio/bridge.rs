@@ -29,6 +29,7 @@ use crate::answer::Answer;
 use crate::eras::legacy_client::LegacyClient;
 use crate::eras::listeners::Listeners;
 use crate::eras::seal::{Seals, States};
+use crate::eras::settings::BackendEra;
 use crate::eras::verdict::Eras;
 use crate::limits::{self, Limits};
 use crate::readiness::Readiness;
@@ -118,6 +119,14 @@ impl Bridge {
         }
     }
 
+    /// Says of which era the server is, so that it is never asked. To be said before there are clients.
+    pub fn say_era(&self, era: BackendEra) {
+        self.eras.say(era);
+        if let Some(pool) = &self.pool {
+            pool.say_era(era);
+        }
+    }
+
     pub(super) fn audience(&self) -> Audience {
         self.audience
     }
@@ -194,7 +203,8 @@ impl Bridge {
         &self.listeners
     }
 
-    pub(super) fn eras(&self) -> &Arc<Eras> {
+    /// What is known about the era of the server.
+    pub(crate) fn eras(&self) -> &Arc<Eras> {
         &self.eras
     }
 

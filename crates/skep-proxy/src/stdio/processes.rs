@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -16,6 +16,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::bridge::Bridge;
 use super::connect::Connector;
 use crate::answer::{self, Answer};
+use crate::eras::settings::BackendEra;
 use crate::limits::Limits;
 
 /// How long a session that begins waits for a process.
@@ -37,6 +38,8 @@ pub trait Processes: Send + Sync + 'static {
 pub(super) struct Pool {
     processes: Box<dyn Processes>,
     limits: Limits,
+    /// Of which era the processes are, if somebody has said that.
+    era: OnceLock<BackendEra>,
     held: Mutex<HashMap<Arc<str>, Held>>,
     running: Mutex<JoinSet<()>>,
     /// Told when a process is free again.
@@ -92,11 +95,18 @@ impl Pool {
         Arc::new(Self {
             processes: Box::new(processes),
             limits,
+            era: OnceLock::new(),
             held: Mutex::default(),
             running: Mutex::default(),
             released: Notify::new(),
             stop: CancellationToken::new(),
         })
+    }
+
+    /// Says of which era the processes are.
+    pub(super) fn say_era(&self, era: BackendEra) {
+        // Who says so first is believed.
+        let _ = self.era.set(era);
     }
 
     /// The bridge of a session, which counts as used now.
@@ -134,6 +144,7 @@ impl Pool {
     fn start(self: &Arc<Self>, connector: Box<dyn Connector>) -> Begun {
         let over = self.stop.child_token();
         let bridge = Bridge::of_one_session(self.limits.clone(), over.clone());
+        bridge.say_era(self.era.get().copied().unwrap_or_default());
         let mut running = self.running.lock();
         while running.try_join_next().is_some() {}
         running.spawn(Arc::clone(self).keep_running(Arc::clone(&bridge), connector));

@@ -16,7 +16,7 @@ use skep_mcp::{Message, Param, Payload, Revision, header, translate};
 use super::Transparent;
 use super::look::Known;
 use super::opening::Opening;
-use super::target::Dialect;
+use super::target::{Dialect, Target};
 use super::upstream::FromServer;
 use crate::answer::{self, Answer};
 use crate::body::Body;
@@ -27,6 +27,7 @@ use crate::eras::listeners::Listeners;
 use crate::eras::parking::Parking;
 use crate::eras::pool::Pool;
 use crate::eras::seal::Seals;
+use crate::eras::settings::{BackendEra, EraSettings};
 use crate::eras::verdict::{self, Eras, Verdict};
 use crate::intake::{self, Accepts};
 use crate::listener::Peer;
@@ -55,14 +56,20 @@ pub(super) struct Bridging {
 }
 
 impl Bridging {
-    /// For the server at an address. `parks` says whether calls may wait here for their clients.
-    pub(super) fn new(server: &str, parks: bool) -> Self {
+    /// For a server. `is_shared` says whether other proxies serve the same clients.
+    pub(super) fn new(target: &Target, settings: &EraSettings, is_shared: bool) -> Self {
+        let eras = Eras::default();
+        eras.say(match target.dialect {
+            // Its transport belongs to one era only.
+            Dialect::Sse => BackendEra::Legacy,
+            Dialect::Streamable => settings.era,
+        });
         Self {
-            eras: Arc::default(),
-            pool: Arc::default(),
-            parking: Arc::new(Parking::new(parks)),
+            eras: Arc::new(eras),
+            pool: Arc::new(Pool::new(settings)),
+            parking: Arc::new(Parking::new(settings.parked_calls.are_on(is_shared))),
             mirrors: Arc::default(),
-            seals: Seals::new(server),
+            seals: Seals::new(&target.origin()),
             listeners: Arc::default(),
             streams: Clients::default(),
             clients: Mutex::default(),

@@ -14,6 +14,7 @@ mod endpoint;
 mod hand_back;
 mod headers;
 mod keeping;
+mod listening;
 mod look;
 mod modern;
 mod monitor;
@@ -47,6 +48,8 @@ pub use self::target::{Dialect, Target, TargetError};
 use self::upstream::Upstream;
 use crate::answer::{self, Answer};
 use crate::eras::dialled::Dialled;
+use crate::eras::settings::EraSettings;
+use crate::eras::verdict::Eras;
 use crate::forwarded::Forwarded;
 use crate::intake;
 use crate::limits::Limits;
@@ -62,6 +65,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 const HEALTH_PATIENCE: Duration = Duration::from_secs(2);
 /// How often sessions that have ended are looked for, at least.
 const SWEEP: Duration = Duration::from_mins(1);
+/// The same, at most.
+const SHORTEST_SWEEP: Duration = Duration::from_millis(100);
 
 /// The way to a server that speaks HTTP.
 #[derive(Debug)]
@@ -82,6 +87,9 @@ pub struct Transparent {
     readiness: Readiness,
     limits: Limits,
     bridging: Bridging,
+    eras: EraSettings,
+    /// Whether other proxies serve the same clients.
+    is_shared: bool,
     told: Told,
     /// The streams of clients of HTTP+SSE before a server of it.
     addresses: Arc<Addresses>,
@@ -107,7 +115,9 @@ impl Transparent {
             served: CancellationToken::new(),
             expected,
             readiness: Readiness::default(),
-            bridging: Bridging::new(&target.origin(), true),
+            bridging: Bridging::new(&target, &EraSettings::default(), false),
+            eras: EraSettings::default(),
+            is_shared: false,
             target,
             limits,
             told: Told::default(),
@@ -123,11 +133,20 @@ impl Transparent {
     }
 
     /// Says where sessions are kept. Where others keep theirs too, other proxies serve the same clients, so that no call
-    /// can wait in this one for its client to come back.
+    /// waits in this one for its client to come back, unless somebody wants it to.
     #[must_use]
     pub fn with_store(mut self, store: SessionStore) -> Self {
-        self.bridging = Bridging::new(&self.target.origin(), matches!(store, SessionStore::Memory));
+        self.is_shared = !matches!(store, SessionStore::Memory);
+        self.bridging = Bridging::new(&self.target, &self.eras, self.is_shared);
         self.sessions = Arc::new(Sessions::new(store, &self.limits));
+        self
+    }
+
+    /// Says how clients of another era than the server's are served.
+    #[must_use]
+    pub fn with_eras(mut self, settings: EraSettings) -> Self {
+        self.bridging = Bridging::new(&self.target, &settings, self.is_shared);
+        self.eras = settings;
         self
     }
 
@@ -153,6 +172,11 @@ impl Transparent {
         &self.readiness
     }
 
+    /// What is known about the era of the server.
+    pub(crate) fn eras(&self) -> &Arc<Eras> {
+        &self.bridging.eras
+    }
+
     pub(crate) fn dialect(&self) -> Dialect {
         self.target.dialect
     }
@@ -170,9 +194,10 @@ impl Transparent {
     pub(crate) async fn run(&self) {
         self.await_server().await;
         self.readiness.set(State::Ready);
+        let idle = self.eras.session_idle.max(SHORTEST_SWEEP);
         let sweeping = async {
             loop {
-                tokio::time::sleep(SWEEP.min(self.limits.session / 2)).await;
+                tokio::time::sleep(SWEEP.min(self.limits.session / 2).min(idle)).await;
                 self.sweep().await;
             }
         };

@@ -12,6 +12,7 @@ use super::announced::Announced;
 use super::asked::Noted;
 use super::endpoint::Rewrite;
 use super::hand_back::hand_back;
+use super::listening::Again;
 use super::look::Known;
 use super::target::Dialect;
 use super::upstream::{Failed, FromServer, Outgoing};
@@ -88,7 +89,10 @@ impl Transparent {
         let open_ended = announced.as_deref().map(Announced::open_ended).unwrap_or_default();
         let answer = hand_back(head, body, known, announced);
         match known.alone.take() {
-            Some(alone) => Box::pin(same_era::adapted(alone, answer, self.limits.line_bytes)).await,
+            Some(alone) => {
+                let again = Again::of(&alone, &self.upstream, outgoing);
+                Box::pin(same_era::adapted(alone, again, answer, self.limits.line_bytes)).await
+            }
             None if outgoing.method == Method::GET => Ok(open_ended.mark(answer)),
             None => Ok(answer),
         }

@@ -13,6 +13,7 @@ use skep_mcp::sse::{Event, Frame};
 use skep_mcp::{Kind, Message, header, method};
 
 use super::Transparent;
+use super::listening::{Again, Listening};
 use super::look::Known;
 use crate::answer::{self, Answer};
 use crate::body::{Body, BodyError};
@@ -21,7 +22,7 @@ use crate::eras::http::{is_json, is_stream};
 use crate::eras::json_body::{FirstLine, Found};
 use crate::eras::seal::{Broken, refusal};
 use crate::eras::unanswered::{Problem, Said};
-use crate::passing::{self, Change, Held};
+use crate::passing::{self, After, Change, Held};
 
 impl Transparent {
     /// Gives a request back what its server told its client to repeat, and keeps what its answer is looked at with.
@@ -37,8 +38,14 @@ impl Transparent {
     }
 }
 
-/// An answer as the client gets it. Not more of it is held than `largest`; what is larger passes as it is.
-pub(super) async fn adapted(alone: Alone, answer: Answer, largest: usize) -> Result<Answer, Answer> {
+/// An answer as the client gets it. Not more of it is held than `largest`; what is larger passes as it is. `again` makes the
+/// request once more, where the client listens.
+pub(super) async fn adapted(
+    alone: Alone,
+    again: Option<Again>,
+    answer: Answer,
+    largest: usize,
+) -> Result<Answer, Answer> {
     let headers = answer.headers();
     if headers.contains_key(CONTENT_ENCODING) {
         return Ok(answer);
@@ -47,7 +54,11 @@ pub(super) async fn adapted(alone: Alone, answer: Answer, largest: usize) -> Res
     if is_stream(headers) {
         let (mut head, body) = answer.into_parts();
         head.headers.remove(CONTENT_LENGTH);
-        return Ok(Response::from_parts(head, passing::changed(body, largest, looked_at)));
+        let body = match again {
+            Some(again) => passing::changed(body, largest, Listening::new(looked_at, again)),
+            None => passing::changed(body, largest, looked_at),
+        };
+        return Ok(Response::from_parts(head, body));
     }
     if !is_json(headers) {
         return Ok(answer);
@@ -75,8 +86,8 @@ pub(super) async fn adapted(alone: Alone, answer: Answer, largest: usize) -> Res
 }
 
 /// The answer to a request while it passes.
-struct LookedAt {
-    alone: Alone,
+pub(super) struct LookedAt {
+    pub(super) alone: Alone,
     said: Said,
     is_answered: bool,
 }
@@ -99,7 +110,7 @@ impl LookedAt {
     }
 }
 
-fn message_event(data: &[u8]) -> Vec<u8> {
+pub(super) fn message_event(data: &[u8]) -> Vec<u8> {
     Frame { name: Some("message"), data, ..Default::default() }.encode()
 }
 
@@ -175,7 +186,7 @@ impl Change for LookedAt {
         Ok(part)
     }
 
-    fn end(&mut self, is_whole: bool) -> Option<Bytes> {
-        self.loss(if is_whole { Problem::Ended } else { Problem::Lost })
+    async fn after(&mut self, is_whole: bool) -> After {
+        After::End(self.loss(if is_whole { Problem::Ended } else { Problem::Lost }))
     }
 }

@@ -1,5 +1,6 @@
 //! The flags, exactly as a person types them. No decision is taken here.
 
+mod eras;
 mod machine;
 mod node;
 mod objects;
@@ -19,6 +20,7 @@ use clap_complete::Shell;
 use ipnet::Ipv4Net;
 use skep_api::{crd, duration};
 
+pub use eras::{EraArgs, EraChoice, ParkedCallsChoice, SessionsChoice};
 pub use machine::{DataArgs, DoctorArgs, DownArgs, IsolationChoice, StatusArgs, StatusFormat, UpArgs};
 pub use node::NodeArgs;
 pub use objects::{ApplyArgs, DeleteArgs, GetArgs, LogsArgs, NamespaceArgs, ObjectFormat};

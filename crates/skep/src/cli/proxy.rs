@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use skep_api::names::proxy_pod::POD_PATCH_FLAG;
 
-use super::{listen_address, positive_duration};
+use super::{EraArgs, listen_address, positive_duration};
 
 /// Put an MCP server behind one address.
 #[derive(Debug, Args)]
@@ -41,7 +41,7 @@ pub enum ProxyCommand {
     skep proxy run ghcr.io/acme/server                                  # in a pod of the operator")]
 pub struct ProxyRunArgs {
     /// The image of the server.
-    #[arg(conflicts_with_all = ["url", "program", "config", "listen", "transport", "origins", "tls_cert", "redis", "processes", "request_timeout"])]
+    #[arg(conflicts_with_all = ["url", "program", "config", "listen", "transport", "origins", "tls_cert", "redis", "processes", "request_timeout", "backend_era", "parked_calls", "backend_sessions", "backend_session_idle"])]
     pub image: Option<String>,
     /// The address of a server that runs already.
     #[arg(long, value_name = "URL", conflicts_with = "program")]
@@ -82,6 +82,8 @@ pub struct ProxyRunArgs {
     /// TOOLHIVE_PROXY_REQUEST_TIMEOUT says, or 60s]
     #[arg(long, value_name = "DURATION", requires = "program", conflicts_with = "url", value_parser = positive_duration)]
     pub request_timeout: Option<Duration>,
+    #[command(flatten)]
+    pub eras: EraArgs,
     /// What the pods of the server are like, as JSON.
     #[arg(long, hide = true, value_name = "JSON", requires = "image")]
     pub k8s_pod_patch: Option<String>,
@@ -128,6 +130,7 @@ impl RunnerArgs {
             redis_key_prefix: None,
             processes: None,
             request_timeout: None,
+            eras: EraArgs::default(),
             k8s_pod_patch: None,
             debug: false,
             program: Vec::new(),

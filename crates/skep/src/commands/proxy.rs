@@ -14,7 +14,7 @@ use skep_proxy::{RedisSettings, TlsIdentity};
 use crate::cli::{ProxyRunArgs, ProxyTransport};
 use crate::hint::Hinted;
 use crate::proxy::{
-    Front, Given, Requests, Variables, build_chain, by_hand, resolve, serve_command, serve_image, serve_url,
+    Front, Given, Requests, Variables, build_chain, by_hand, read_eras, resolve, serve_command, serve_image, serve_url,
 };
 
 /// The exit code of a command line that makes no sense.
@@ -91,6 +91,7 @@ fn front(args: &ProxyRunArgs, config: Option<&RunConfig>, variables: Variables<'
         (Some(certificate), Some(key)) => Some(identity(certificate, key)?),
         _ => None,
     };
+    front.eras = read_eras(&args.eras, variables)?;
     front.limits.request = args.request_timeout.unwrap_or(front.limits.request);
     front.origins.extend(args.origins.iter().cloned());
     front.redis = redis.or(front.redis);

@@ -10,10 +10,11 @@ use skep_api::names::env::runner;
 use skep_node::container::POD_ADDRESS_VARIABLE;
 use skep_proxy::middleware::Middleware;
 use skep_proxy::transparent::{Dialect, Probing};
-use skep_proxy::{Forwarded, Limits, Redis, RedisSettings, SessionStore, TlsIdentity};
+use skep_proxy::{EraSettings, Forwarded, Limits, Redis, RedisSettings, SessionStore, TlsIdentity};
 
-use super::Variables;
 use super::document::unusable;
+use super::{Variables, eras};
+use crate::cli::EraArgs;
 use crate::hint::Hinted;
 
 /// Where a document that says nothing about it listens.
@@ -36,6 +37,8 @@ pub(crate) struct Front {
     pub(crate) probing: Probing,
     /// Whether servers of somebody else are asked if they are alive, too.
     pub(crate) probes_remote: bool,
+    /// How clients of another era than the server's are served.
+    pub(crate) eras: EraSettings,
     /// What requests pass before they reach the server.
     pub(crate) middleware: Middleware,
 }
@@ -55,6 +58,7 @@ impl Front {
             is_stateless: false,
             probing: Probing::default(),
             probes_remote: false,
+            eras: EraSettings::default(),
             middleware: Middleware::default(),
         }
     }
@@ -94,6 +98,7 @@ impl Front {
                 _ => {}
             }
         }
+        front.eras = eras::read(&EraArgs::default(), variables)?;
         front.read(variables);
         Ok(front)
     }

@@ -74,7 +74,7 @@ pub(crate) async fn serve_image(
         let target = Target::local(front.mode, &address)?;
         let transparent = Transparent::new(target, front.limits.clone(), front.forwarded.clone())?;
         let transparent = transparent.with_probing(Some(front.probing.clone()));
-        Served::transparent(&front, store, transparent.expecting(deployed.clone(), readiness.clone()))
+        Served::transparent(&front, store, transparent.expecting(deployed.clone(), readiness.clone()))?
     };
     let work = async {
         let how = backend.deploy().await?;

@@ -5,6 +5,7 @@ mod aws_sts;
 mod chain;
 mod document;
 mod environment;
+mod eras;
 mod front;
 mod in_cluster;
 mod mounted;
@@ -24,6 +25,7 @@ mod written;
 
 pub(crate) use chain::build as build_chain;
 pub(crate) use document::{Given, by_hand, resolve};
+pub(crate) use eras::read as read_eras;
 pub(crate) use front::Front;
 pub(crate) use in_cluster::serve_image;
 pub(crate) use serve::{Requests, serve_command, serve_url};

@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::Front;
+use super::{Front, eras};
 use crate::hint::Hinted;
 use crate::stop::Stop;
 
@@ -49,6 +49,7 @@ impl Served {
     /// A server on standard input and output.
     pub(super) fn bridge(front: &Front, bridge: Arc<Bridge>, connector: impl Connector) -> Self {
         let stop = CancellationToken::new();
+        bridge.say_era(front.eras.era);
         let proxy = match front.mode {
             Dialect::Streamable => Proxy::streamable(Arc::clone(&bridge)).with_forwarded(front.forwarded.clone()),
             Dialect::Sse => Proxy::sse(Arc::clone(&bridge), front.forwarded.clone()),
@@ -58,12 +59,13 @@ impl Served {
     }
 
     /// A server that speaks HTTP itself.
-    pub(super) fn transparent(front: &Front, store: SessionStore, transparent: Transparent) -> Self {
+    pub(super) fn transparent(front: &Front, store: SessionStore, transparent: Transparent) -> Result<Self, Hinted> {
+        eras::fit(&front.eras, front.mode)?;
         let stop = CancellationToken::new();
-        let transparent = transparent.with_store(store);
+        let transparent = transparent.with_eras(front.eras.clone()).with_store(store);
         let transparent = if front.is_stateless { transparent.stateless() } else { transparent };
         let link = stop.clone().cancelled_owned().map(Ok).boxed();
-        Self { proxy: facing(Proxy::transparent(transparent), front), link, stop }
+        Ok(Self { proxy: facing(Proxy::transparent(transparent), front), link, stop })
     }
 
     /// A server of somebody else, which may be in our own networks or not.
@@ -76,7 +78,7 @@ impl Served {
         let target = if is_inside { target.allowing_private() } else { target };
         let transparent = Transparent::new(target, front.limits.clone(), front.forwarded.clone())?;
         let transparent = transparent.with_probing(front.probes_remote.then(|| front.probing.clone()));
-        Ok(Self::transparent(front, store, transparent))
+        Ok(Self::transparent(front, store, transparent)?)
     }
 }
 

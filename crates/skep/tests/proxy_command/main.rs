@@ -5,6 +5,7 @@
 #[path = "../asking/mod.rs"]
 mod asking;
 mod by_hand;
+mod eras;
 #[path = "../demo/http.rs"]
 #[expect(dead_code, reason = "the tests of the demo server need more of it")]
 mod http;

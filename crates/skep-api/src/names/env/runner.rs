@@ -43,6 +43,17 @@ constants! {
     /// How many checks in a row may fail, a number.
     pub const HEALTH_CHECK_FAILURE_THRESHOLD: &str = "TOOLHIVE_HEALTH_CHECK_FAILURE_THRESHOLD";
 
+    // Eras of the protocol. The reference has none of these.
+
+    /// Of which era the backend is: `auto`, `legacy` or `modern`.
+    pub const BACKEND_ERA: &str = "SKEP_BACKEND_ERA";
+    /// Whether calls wait at the proxy for answers of their clients: `auto`, `on` or `off`.
+    pub const PARKED_CALLS: &str = "SKEP_PARKED_CALLS";
+    /// Who uses sessions that are opened for clients without any: `per-principal`, `per-request` or `shared`.
+    pub const BACKEND_SESSIONS: &str = "SKEP_BACKEND_SESSIONS";
+    /// How long such a session lives that nobody uses, a duration.
+    pub const BACKEND_SESSION_IDLE: &str = "SKEP_BACKEND_SESSION_IDLE";
+
     // Authentication.
 
     /// The client secret for token introspection.

@@ -104,6 +104,36 @@ async fn a_server_that_looks_like_another_one_is_asked_at_once_but_not_again_and
     assert_eq!(line.asked.load(Ordering::Relaxed), 1);
 }
 
+#[tokio::test]
+async fn a_server_is_never_asked_what_somebody_has_said() {
+    for (era, verdict) in [(BackendEra::Legacy, Verdict::Legacy), (BackendEra::Modern, Verdict::Modern)] {
+        let (eras, line) = (Arc::new(Eras::default()), Saying::new("2025-11-25"));
+        eras.say(BackendEra::Auto);
+        assert_eq!(eras.known(), None);
+        eras.say(era);
+        eras.refused_handshake();
+        eras.forget();
+        eras.suspect();
+        assert_eq!(eras.verdict(&line).await.unwrap(), verdict);
+        assert_eq!(eras.doubt(&line).await, Some(verdict));
+        assert_eq!(eras.refuses_handshakes(), verdict == Verdict::Modern, "its clients are helped at once");
+        assert_eq!(eras.status().map(|status| (status.verdict, status.changes)), Some((verdict, 0)));
+        assert_eq!(line.asked.load(Ordering::Relaxed), 0);
+    }
+}
+
+#[tokio::test]
+async fn what_was_found_out_and_when_is_told() {
+    let (eras, line) = (Arc::new(Eras::default()), Saying::new("2026-07-28"));
+    assert_eq!(eras.status(), None);
+    eras.learn(Verdict::Legacy);
+    eras.forget();
+    eras.verdict(&line).await.unwrap();
+    let status = eras.status().unwrap();
+    assert_eq!((status.verdict, status.changes), (Verdict::Modern, 1), "also across what was forgotten");
+    assert!(status.age < Duration::from_secs(30));
+}
+
 #[test]
 fn only_what_no_server_of_the_era_would_say_is_strange() {
     let error =

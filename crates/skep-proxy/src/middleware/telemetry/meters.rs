@@ -5,7 +5,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use super::ended::{Ended, Kinds, Operation};
+use super::era;
 use super::series::{Counter, Family, Histogram, Label, Level, Point, Series, shortened};
+use crate::eras::verdict::Eras;
 use crate::middleware::rate_limit::{Check, Verdict};
 
 /// How a metric is to be understood.
@@ -25,9 +27,9 @@ pub(super) struct Metric {
     pub(super) kind: Kind,
 }
 
-const SECONDS: &str = "s";
+pub(super) const SECONDS: &str = "s";
 
-const fn counter(name: &'static str, description: &'static str) -> Metric {
+pub(super) const fn counter(name: &'static str, description: &'static str) -> Metric {
     Metric { name, unit: "", description, kind: Kind::Counter }
 }
 
@@ -85,6 +87,8 @@ pub(super) struct Meters {
     redis_errors: Family<Counter>,
     fail_open: Family<Counter>,
     check_latency: Family<Histogram>,
+    /// What is known about the era of the server.
+    eras: OnceLock<Arc<Eras>>,
 }
 
 impl Meters {
@@ -104,7 +108,14 @@ impl Meters {
             redis_errors: Family::default(),
             fail_open: Family::default(),
             check_latency: Family::default(),
+            eras: OnceLock::new(),
         }
+    }
+
+    /// Tells what is known about the era of the server, too.
+    pub(super) fn watch(&self, eras: &Arc<Eras>) {
+        // A proxy has one server.
+        let _ = self.eras.set(Arc::clone(eras));
     }
 
     fn place(&self) -> [Label<'_>; 2] {
@@ -238,7 +249,9 @@ impl Meters {
             of(&FAIL_OPEN, &self.fail_open),
             of(&CHECK_LATENCY, &self.check_latency),
         ];
-        readings.into_iter().filter(|reading| !reading.points.is_empty()).collect()
+        let era = self.eras.get().and_then(|eras| eras.status());
+        let era = era.map(|status| era::readings(&status, &self.place())).into_iter().flatten();
+        readings.into_iter().chain(era).filter(|reading| !reading.points.is_empty()).collect()
     }
 }
 

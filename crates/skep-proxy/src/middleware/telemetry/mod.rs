@@ -11,6 +11,7 @@ mod arguments;
 mod context;
 mod diagnostics;
 mod ended;
+mod era;
 mod export;
 mod meters;
 mod otlp;
@@ -46,6 +47,7 @@ use super::layer::{Layer, Next};
 use super::watch::{Watcher, watched};
 use crate::answer::Answer;
 use crate::body::Body;
+use crate::eras::verdict::Eras;
 
 /// What a server or a transport is called that has no name.
 const UNNAMED: &str = "unknown";
@@ -96,6 +98,11 @@ impl Telemetry {
     pub(crate) fn page(&self, method: &Method) -> Option<Answer> {
         let prometheus = self.0.settings.prometheus.as_ref()?;
         prometheus.is_on_transport.then(|| self.0.page.answer(method))
+    }
+
+    /// Tells what is known about the era of the server, too.
+    pub(crate) fn watch(&self, eras: &Arc<Eras>) {
+        self.0.meters.watch(eras);
     }
 
     /// Tells everything that is known, and gives ports back.

@@ -1,8 +1,9 @@
 //! Which era a message is of, as the server finds out.
 
 use serde_json::json;
+use skep_proxy::{BackendEra, Proxy, SessionStore};
 
-use super::server::Setup;
+use super::server::{Setup, limits};
 use crate::http::{Request, call, initialize, modern, with_capabilities};
 
 #[tokio::test]
@@ -121,4 +122,39 @@ async fn rule_10_what_a_process_wants_repeated_is_for_one_client_and_one_call() 
         server.answer(&message, &json!({"content": []})).await;
     });
     assert_eq!(done.json().await["result"], json!({"content": [], "resultType": "complete"}));
+}
+
+#[tokio::test]
+async fn a_process_of_an_era_that_somebody_names_is_not_asked_for_it() {
+    let of_era = async |era| {
+        let proxy = |bridge: std::sync::Arc<skep_proxy::stdio::Bridge>| {
+            bridge.say_era(era);
+            Proxy::streamable(bridge)
+        };
+        let mut setup = Setup::new(limits(), SessionStore::Memory, proxy).await;
+        let server = setup.server().await;
+        (setup, server)
+    };
+    let list = || modern(1, "tools/list", json!({})).plain();
+    let (setup, mut server) = of_era(BackendEra::Legacy).await;
+    let (answer, ()) = tokio::join!(setup.send(list()), async {
+        server.agree().await;
+        let asked = server.expect("tools/list").await;
+        server.answer(&asked, &json!({"tools": []})).await;
+    });
+    assert_eq!(answer.status, 200);
+    let (setup, mut server) = of_era(BackendEra::Modern).await;
+    let (answer, ()) = tokio::join!(setup.send(list()), async {
+        let asked = server.expect("tools/list").await;
+        server.answer(&asked, &json!({"tools": []})).await;
+    });
+    assert_eq!(answer.status, 200);
+    // A client of sessions is helped without a handshake that the process would have to refuse first.
+    let (opened, ()) = tokio::join!(setup.send(Request::post(&initialize("2025-11-25"))), async {
+        let asked = server.expect("server/discover").await;
+        server.answer(&asked, &json!({"supportedVersions": ["2026-07-28"], "capabilities": {}})).await;
+    });
+    assert!(opened.status == 200 && opened.header("mcp-session-id").is_some());
+    let health = setup.send(Request::new("GET", "/health")).await.json().await;
+    assert_eq!(health["era"]["verdict"], "modern", "{health}");
 }

@@ -1,5 +1,6 @@
 //! What is told about requests, read by those whom it is for.
 
+mod era;
 mod faults;
 mod limits;
 mod metrics;

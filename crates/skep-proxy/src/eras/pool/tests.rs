@@ -1,0 +1,117 @@
+//! Who uses which session, and for how long.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+
+use super::*;
+use crate::limits::Limits;
+use crate::stdio::mirrors::Mirrors;
+use crate::transparent::upstream::Upstream;
+use crate::transparent::{Dialect, Target};
+
+/// Opens sessions without a server, and counts them.
+#[derive(Debug, Default)]
+struct Counting(AtomicUsize);
+
+impl Opener for Counting {
+    fn open<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<ServerSession, NoSession>> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Box::pin(async { Ok(ServerSession::of_http(line(None), "{}")) })
+    }
+}
+
+/// The line of somebody who proves to be this.
+fn line(token: Option<&'static str>) -> HttpLine {
+    let target = Target::local(Dialect::Streamable, "http://127.0.0.1:9").unwrap();
+    let upstream = Upstream::new(&target, &Limits::default()).unwrap();
+    let headers: HeaderMap =
+        token.iter().map(|token| (AUTHORIZATION, http::HeaderValue::from_static(token))).collect();
+    let mirrors: Arc<Mirrors> = Arc::default();
+    HttpLine::modern(upstream, http::Uri::from_static("http://127.0.0.1:9/mcp"), headers, 1024, mirrors, Arc::default())
+}
+
+struct Setup {
+    pool: Arc<Pool>,
+    opener: Arc<Counting>,
+}
+
+impl Setup {
+    fn new(mode: BackendSessions, change: impl FnOnce(&mut Pool)) -> Self {
+        let mut pool = Pool::new(&EraSettings { sessions: mode, ..EraSettings::default() });
+        change(&mut pool);
+        Self { pool: Arc::new(pool), opener: Arc::default() }
+    }
+
+    async fn lease(&self, token: Option<&'static str>) -> Lease {
+        let (pool, opener) = (Arc::clone(&self.pool), Arc::clone(&self.opener));
+        let seats = Seats { pool, eras: Arc::default(), line: line(token), opener };
+        self.pool.lease(&seats, "{}", false).await.unwrap()
+    }
+
+    fn opened(&self) -> usize {
+        self.opener.0.load(Ordering::Relaxed)
+    }
+
+    fn open(&self) -> usize {
+        self.pool.sessions.lock().len()
+    }
+}
+
+#[tokio::test]
+async fn who_uses_a_session_is_what_somebody_has_chosen() {
+    // So many sessions are opened for two requests of one client, and for two of clients that nobody knows; one after the
+    // other, and at once.
+    for (mode, known, unknown) in [
+        (BackendSessions::PerPrincipal, 1, 2),
+        (BackendSessions::PerRequest, 2, 2),
+        (BackendSessions::Shared, 1, 1),
+    ] {
+        for (token, expected) in [(Some("Bearer a"), known), (None, unknown)] {
+            let setup = Setup::new(mode, |_| {});
+            drop(setup.lease(token).await);
+            drop(setup.lease(token).await);
+            assert_eq!(setup.opened(), expected, "{mode:?} {token:?}");
+            assert_eq!(setup.open(), usize::from(expected == 1), "{mode:?} {token:?}: what is not kept has ended");
+            let setup = Setup::new(mode, |_| {});
+            let leases = (setup.lease(token).await, setup.lease(token).await);
+            assert_eq!(setup.opened(), expected, "{mode:?} {token:?}");
+            drop(leases);
+        }
+    }
+    let setup = Setup::new(BackendSessions::Shared, |_| {});
+    drop((setup.lease(Some("Bearer a")).await, setup.lease(Some("Bearer b")).await, setup.lease(None).await));
+    assert_eq!(setup.opened(), 3, "whoever is known shares with nobody");
+}
+
+#[tokio::test]
+async fn a_session_ends_when_nobody_has_used_it_for_as_long_as_somebody_says() {
+    let setup = Setup::new(BackendSessions::PerPrincipal, |pool| pool.idle = Duration::ZERO);
+    let lease = setup.lease(Some("Bearer a")).await;
+    setup.pool.sweep();
+    assert_eq!(setup.open(), 1, "it is used");
+    drop(lease);
+    tokio::time::sleep(Duration::from_millis(2)).await;
+    setup.pool.sweep();
+    assert_eq!(setup.open(), 0);
+    let settings = EraSettings { session_idle: Duration::from_secs(7), ..EraSettings::default() };
+    assert_eq!(Pool::new(&settings).idle, Duration::from_secs(7));
+}
+
+#[tokio::test]
+async fn a_session_that_is_old_ends_but_never_while_it_is_used() {
+    let setup = Setup::new(BackendSessions::PerPrincipal, |pool| pool.oldest = Duration::from_millis(20));
+    let (first, second) = (setup.lease(Some("Bearer a")).await, setup.lease(Some("Bearer a")).await);
+    assert_eq!(setup.opened(), 1);
+    tokio::time::sleep(Duration::from_millis(25)).await;
+    setup.pool.sweep();
+    assert_eq!(setup.open(), 1, "both of its users go on");
+    let third = setup.lease(Some("Bearer a")).await;
+    assert_eq!(setup.opened(), 2, "nobody else begins to use it");
+    drop(first);
+    assert_eq!(setup.open(), 2);
+    drop(second);
+    assert_eq!(setup.open(), 1, "it ends with the last one");
+    drop(third);
+}
