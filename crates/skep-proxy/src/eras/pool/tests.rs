@@ -26,8 +26,7 @@ impl Opener for Counting {
 fn line(token: Option<&'static str>) -> HttpLine {
     let target = Target::local(Dialect::Streamable, "http://127.0.0.1:9").unwrap();
     let upstream = Upstream::new(&target, &Limits::default()).unwrap();
-    let headers: HeaderMap =
-        token.iter().map(|token| (AUTHORIZATION, http::HeaderValue::from_static(token))).collect();
+    let headers: HeaderMap = token.iter().map(|token| (AUTHORIZATION, http::HeaderValue::from_static(token))).collect();
     let mirrors: Arc<Mirrors> = Arc::default();
     HttpLine::modern(upstream, http::Uri::from_static("http://127.0.0.1:9/mcp"), headers, 1024, mirrors, Arc::default())
 }
@@ -63,11 +62,9 @@ impl Setup {
 async fn who_uses_a_session_is_what_somebody_has_chosen() {
     // So many sessions are opened for two requests of one client, and for two of clients that nobody knows; one after the
     // other, and at once.
-    for (mode, known, unknown) in [
-        (BackendSessions::PerPrincipal, 1, 2),
-        (BackendSessions::PerRequest, 2, 2),
-        (BackendSessions::Shared, 1, 1),
-    ] {
+    for (mode, known, unknown) in
+        [(BackendSessions::PerPrincipal, 1, 2), (BackendSessions::PerRequest, 2, 2), (BackendSessions::Shared, 1, 1)]
+    {
         for (token, expected) in [(Some("Bearer a"), known), (None, unknown)] {
             let setup = Setup::new(mode, |_| {});
             drop(setup.lease(token).await);

@@ -152,7 +152,8 @@ impl Inner {
         let (parent, state) = told.or_else(|| of_headers(&exchange.parts.headers)).unzip();
         let context = Context::below(parent, share);
         let text = context.text();
-        let changed = in_message.map(|(message, place, ..)| message.with([(place, &*[b"\"", &text[..], b"\""].concat())]));
+        let changed =
+            in_message.map(|(message, place, ..)| message.with([(place, &*[b"\"", &text[..], b"\""].concat())]));
         if let Some(text) = changed {
             exchange.replace(text)?;
         }
