@@ -6,6 +6,7 @@
 mod memory;
 mod record;
 mod redis;
+mod shared;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -19,9 +20,10 @@ use skep_mcp::Revision;
 use self::memory::Memory;
 pub use self::redis::{Redis, RedisError, RedisSettings};
 use crate::answer::{self, Answer};
-use crate::eras::seal::KEY_BYTES;
+use crate::eras::seal::{KEY_BYTES, SealKey};
 use crate::limits::Limits;
 use crate::listener::Peer;
+use crate::middleware::Notes;
 use crate::middleware::identity;
 
 /// What is known about a session.
@@ -44,19 +46,22 @@ enum Whose {
     At(Option<IpAddr>),
 }
 
-/// Who begins a session.
-#[derive(Debug, Clone, Copy)]
+/// Who begins a session, or names one.
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Owner<'a> {
     /// Who that has proved to be.
     pub(crate) caller: Option<&'a Arc<str>>,
     pub(crate) address: Option<IpAddr>,
+    /// What is found out about the request.
+    notes: Option<&'a Notes>,
 }
 
 impl<'a> Owner<'a> {
     /// Whoever sends a request.
     pub(crate) fn of(parts: &'a Parts) -> Self {
         let address = parts.extensions.get::<Peer>().map(|peer| peer.address.ip());
-        Self { caller: identity::proven(&parts.extensions), address }
+        let notes = parts.extensions.get::<Arc<Notes>>().map(AsRef::as_ref);
+        Self { caller: identity::proven(&parts.extensions), address, notes }
     }
 }
 
@@ -78,6 +83,8 @@ pub(crate) enum Kind {
 const REVISION: &str = "protocol_version";
 /// What belongs to a session: who began it, if that had to be proved.
 const OWNER: &str = "owner";
+/// What is written down with a session that nobody has proved to own: where its client is.
+const ADDRESS: &str = "client_address";
 
 impl Session {
     /// A session that begins now, for somebody who has proved to be this.
@@ -117,14 +124,34 @@ impl Session {
     }
 }
 
-/// Where sessions are kept.
+/// Where sessions are kept, and what those share who serve the same clients.
 #[derive(Debug, Clone, Default)]
-pub enum SessionStore {
+pub struct SessionStore {
+    redis: Option<Redis>,
+    key: Option<SealKey>,
+}
+
+impl SessionStore {
     /// In this process, for this process.
-    #[default]
-    Memory,
+    pub fn memory() -> Self {
+        Self::default()
+    }
+
     /// In Redis, for all that use the same prefix there.
-    Redis(Redis),
+    pub fn redis(redis: Redis) -> Self {
+        Self { redis: Some(redis), key: None }
+    }
+
+    /// Says what `requestState` is sealed with. Without that it is a key that is kept with the sessions.
+    #[must_use]
+    pub fn with_key(self, key: Option<SealKey>) -> Self {
+        Self { key, ..self }
+    }
+
+    /// Whether others keep their sessions there, too.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.redis.is_some()
+    }
 }
 
 /// The store cannot be asked.
@@ -137,11 +164,23 @@ impl From<Unavailable> for Answer {
     }
 }
 
-/// The sessions of one proxy. They end when they were not used for some time.
+/// How long sessions live.
+#[derive(Debug, Clone, Copy)]
+struct Lifetimes {
+    /// Without being used.
+    idle: Duration,
+    /// However much they are used.
+    in_all: Duration,
+}
+
+/// The sessions of one proxy. They end when they were not used for some time, and some time after they began.
 #[derive(Debug)]
 pub(crate) struct Sessions {
     store: Store,
-    lifetime: Duration,
+    lifetimes: Lifetimes,
+    /// How many one client may have.
+    most_each: usize,
+    key: Option<SealKey>,
 }
 
 #[derive(Debug)]
@@ -152,15 +191,17 @@ enum Store {
 
 impl Sessions {
     pub(crate) fn new(store: SessionStore, limits: &Limits) -> Self {
-        let store = match store {
-            SessionStore::Memory => Store::Memory(Memory::new(limits.session, limits.sessions, limits.sessions_each)),
-            SessionStore::Redis(redis) => Store::Redis(redis),
+        let lifetimes = Lifetimes { idle: limits.session, in_all: limits.session_in_all };
+        let (key, most_each) = (store.key, limits.sessions_each);
+        let store = match store.redis {
+            None => Store::Memory(Memory::new(lifetimes, limits.sessions, most_each)),
+            Some(redis) => Store::Redis(redis),
         };
-        Self { store, lifetime: limits.session }
+        Self { store, lifetimes, most_each, key }
     }
 
     /// Adds a session, unless there is one with that id. When another one had to end for it, that is named: one that is open
-    /// ends only if there is no other.
+    /// ends only if there is no other. Where they are shared, whoever holds it finds that out when it sweeps.
     pub(crate) async fn create(
         &self,
         session: Session,
@@ -168,15 +209,18 @@ impl Sessions {
     ) -> Result<Option<Arc<str>>, Unavailable> {
         match &self.store {
             Store::Memory(memory) => Ok(memory.create(session, is_open)),
-            Store::Redis(redis) => redis.create(&session, self.lifetime).await.map(|()| None),
+            Store::Redis(redis) => redis.create(&session, self.lifetimes, self.most_each).await.map(|()| None),
         }
     }
 
     /// The session with that id, for whoever began it; nobody else can tell it from one that is not there.
-    pub(crate) async fn find(&self, id: &str, caller: Option<&Arc<str>>) -> Result<Option<Arc<Session>>, Unavailable> {
-        let session = self.get(id).await?;
+    /// It counts as used then, and only then.
+    pub(crate) async fn find(&self, id: &str, who: Owner<'_>) -> Result<Option<Arc<Session>>, Unavailable> {
+        let caller = who.caller;
+        let session = self.look_up(id, |session| session.is_of(caller)).await?;
         if session.as_ref().is_some_and(|session| !session.is_of(caller)) {
             tracing::warn!(caller = caller.map(AsRef::as_ref), "a session was named by somebody who did not begin it");
+            who.notes.inspect(|notes| notes.name_session_of_another());
             return Ok(None);
         }
         Ok(session)
@@ -184,9 +228,17 @@ impl Sessions {
 
     /// The session with that id, which counts as used now.
     pub(crate) async fn get(&self, id: &str) -> Result<Option<Arc<Session>>, Unavailable> {
+        self.look_up(id, |_| true).await
+    }
+
+    async fn look_up(
+        &self,
+        id: &str,
+        is_used: impl Fn(&Session) -> bool + Send,
+    ) -> Result<Option<Arc<Session>>, Unavailable> {
         match &self.store {
-            Store::Memory(memory) => Ok(memory.get(id)),
-            Store::Redis(redis) => Ok(redis.get(id, self.lifetime).await?.map(Arc::new)),
+            Store::Memory(memory) => Ok(memory.get(id, is_used)),
+            Store::Redis(redis) => Ok(redis.get(id, self.lifetimes, is_used).await?.map(Arc::new)),
         }
     }
 
@@ -205,7 +257,7 @@ impl Sessions {
                 memory.update(id, change);
                 Ok(())
             }
-            Store::Redis(redis) => redis.update(id, self.lifetime, change).await,
+            Store::Redis(redis) => redis.update(id, self.lifetimes, change).await,
         }
     }
 
@@ -231,8 +283,11 @@ impl Sessions {
         }
     }
 
-    /// What only those know who keep their sessions here.
+    /// What only those know who were given the same key, or else keep their sessions here.
     pub(crate) async fn secret(&self) -> Result<[u8; KEY_BYTES], Unavailable> {
+        if let Some(key) = &self.key {
+            return Ok(*key.bytes());
+        }
         let mut fresh = [0; KEY_BYTES];
         aws_lc_rs::rand::fill(&mut fresh).map_err(|_| Unavailable)?;
         match &self.store {

@@ -98,7 +98,7 @@ impl Transparent {
         Ok(Self {
             dialled: Dialled::new(&upstream, &limits),
             upstream,
-            sessions: Arc::new(Sessions::new(SessionStore::Memory, &limits)),
+            sessions: Arc::new(Sessions::new(SessionStore::memory(), &limits)),
             turns: Turns::default(),
             forwarded,
             is_stateless: false,
@@ -126,7 +126,7 @@ impl Transparent {
     /// can wait in this one for its client to come back.
     #[must_use]
     pub fn with_store(mut self, store: SessionStore) -> Self {
-        self.bridging = Bridging::new(&self.target.origin(), matches!(store, SessionStore::Memory));
+        self.bridging = Bridging::new(&self.target.origin(), !store.is_shared());
         self.sessions = Arc::new(Sessions::new(store, &self.limits));
         self
     }

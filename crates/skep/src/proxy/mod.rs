@@ -15,6 +15,7 @@ mod plain;
 mod pods;
 mod policy;
 mod rate_limit;
+mod seal_key;
 mod secrets;
 mod sections;
 mod serve;
