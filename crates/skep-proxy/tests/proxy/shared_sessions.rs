@@ -1,4 +1,4 @@
-//! How long sessions in a real Redis live, and how many one client may have there.
+//! When sessions in a real Redis begin and end, and how many one client may have there.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use time::format_description::well_known::Rfc3339;
 
 use crate::http::{Request, call, initialize};
 use crate::redis::{SESSIONS, before, keeping, look, store};
-use crate::transparent::server::{Before, Server, with_sessions};
+use crate::transparent::server::{Before, Server, reply, with_sessions};
 
 /// The sets that sessions are counted in.
 const SETS: &str = "thv:proxy:session:of:*";
@@ -35,6 +35,47 @@ fn began(looking: &mut redis::Connection, began: Option<OffsetDateTime>) -> Stri
     }
     let _: () = looking.set_ex(&key, record.to_string(), 60).unwrap();
     key
+}
+
+#[tokio::test]
+async fn trap_68_a_store_that_is_gone_is_told_and_sessions_outlive_it() {
+    let Some(mut redis) = RedisServer::start("trap_68_a_store_that_is_gone_is_told_and_sessions_outlive_it") else {
+        return;
+    };
+    let mut bridge = Setup::new(limits(), store(&redis).await, Proxy::streamable).await;
+    let (mut server, session) = bridge.begin().await;
+    let sse = Setup::new(limits(), store(&redis).await, |bridge| Proxy::sse(bridge, Forwarded::default())).await;
+    let http_server = Server::start(with_sessions("a")).await;
+    let transparent = before(&redis, &http_server).await;
+    transparent.send(Request::post(&initialize("2025-11-25"))).await;
+    redis.kill();
+    let refused = async |sent: crate::http::Response| {
+        let mut sent = sent;
+        assert_eq!((sent.status, sent.text().await.trim_end()), (503, "session store unavailable"));
+    };
+    refused(bridge.send(Request::post(&call(1, "a")).in_session(&session)).await).await;
+    refused(bridge.send(Request::post(&initialize("2025-11-25"))).await).await;
+    refused(bridge.send(Request::new("DELETE", "/mcp").in_session(&session)).await).await;
+    refused(bridge.send(Request::listen(&session)).await).await;
+    refused(sse.send(Request::new("GET", "/sse")).await).await;
+    refused(sse.send(Request::new("POST", "/messages?session_id=x")).await).await;
+    refused(transparent.send(Request::post(&call(1, "x")).in_session("a-0")).await).await;
+    // Who needs no session is served all the same.
+    let (alone, ()) = tokio::join!(bridge.send(Request::post(&call(2, "a")).plain()), async {
+        let message = server.expect("tools/call").await;
+        server.answer(&message, &json!({})).await;
+    });
+    assert_eq!(alone.status, 200);
+
+    redis.resume().unwrap();
+    let (answer, ()) =
+        tokio::join!(once_available(&bridge, Request::post(&call(3, "a")).plain().in_session(&session)), async {
+            let message = server.expect("tools/call").await;
+            server.answer(&message, &json!({})).await;
+        });
+    assert_eq!(answer.status, 200);
+    let again = async { while transparent.send(Request::post(&call(4, "x")).in_session("a-0")).await.status != 200 {} };
+    tokio::time::timeout(PATIENCE, again).await.unwrap();
 }
 
 #[tokio::test]
@@ -113,6 +154,7 @@ async fn a_client_with_many_sessions_loses_those_that_were_idle_the_longest() {
     let _: () = looking.del(format!("thv:proxy:session:{idle}")).unwrap();
     let _: () = looking.zadd(&set, idle, 1).unwrap();
     begin(&first).await;
+    assert_eq!(looking.zcard::<_, usize>(&set).unwrap(), 2);
     begin(&first).await;
     assert_eq!(looking.keys::<_, Vec<String>>(SESSIONS).unwrap().len(), 3);
     assert_eq!(looking.zcard::<_, usize>(&set).unwrap(), 3);
