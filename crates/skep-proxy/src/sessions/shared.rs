@@ -43,7 +43,7 @@ impl Redis {
         let set = self.set(&session.whose());
         let mut counting = redis::pipe();
         counting.cmd("ZREMRANGEBYSCORE").arg(&set).arg("-inf").arg(now()).ignore();
-        self.count(&mut counting, &set, id, left, lifetimes);
+        count(&mut counting, &set, id, left, lifetimes);
         // All but the last ones.
         let most = i64::try_from(most_each.max(1)).unwrap_or(i64::MAX - 1);
         counting.cmd("ZRANGE").arg(&set).arg(0).arg(-(most + 1));
@@ -82,7 +82,7 @@ impl Redis {
         if is_noticed && is_used(&session) {
             let mut renewing = redis::pipe();
             renewing.cmd("EXPIRE").arg(&name).arg(left_seconds).ignore();
-            self.count(&mut renewing, &self.set(&session.whose()), uuid, left, lifetimes);
+            count(&mut renewing, &self.set(&session.whose()), uuid, left, lifetimes);
             self.ask::<()>(&renewing).await?;
         }
         Ok(Some(session))
@@ -149,13 +149,6 @@ impl Redis {
         }
     }
 
-    /// Counts a session that ends after some time. No session lives longer without a use than the set does.
-    fn count(&self, commands: &mut Pipeline, set: &str, id: Uuid, left: Duration, lifetimes: Lifetimes) {
-        let ends = now().saturating_add(i64::try_from(left.as_micros()).unwrap_or(i64::MAX));
-        commands.cmd("ZADD").arg(set).arg(ends).arg(id.to_string()).ignore();
-        commands.cmd("EXPIRE").arg(set).arg(seconds(lifetimes.idle)).ignore();
-    }
-
     /// Takes away what is left of a session.
     async fn end(&self, id: Uuid, session: &Session) -> Result<(), Unavailable> {
         let mut ending = redis::pipe();
@@ -163,6 +156,13 @@ impl Redis {
         ending.cmd("ZREM").arg(self.set(&session.whose())).arg(id.to_string()).ignore();
         self.ask(&ending).await
     }
+}
+
+/// Counts a session that ends after some time. No session lives longer without a use than the set does.
+fn count(commands: &mut Pipeline, set: &str, id: Uuid, left: Duration, lifetimes: Lifetimes) {
+    let ends = now().saturating_add(i64::try_from(left.as_micros()).unwrap_or(i64::MAX));
+    commands.cmd("ZADD").arg(set).arg(ends).arg(id.to_string()).ignore();
+    commands.cmd("EXPIRE").arg(set).arg(seconds(lifetimes.idle)).ignore();
 }
 
 /// Redis counts whole seconds, and refuses none.

@@ -79,7 +79,8 @@ impl Front {
         front.is_stateless = config.stateless;
         front.is_strict = config.strict_protocol_validation;
         if front.is_strict && (config.transport != Transport::Stdio || mode != Dialect::Streamable) {
-            tracing::warn!("strict_protocol_validation is for servers on standard input and output as streamable HTTP");
+            let ignored = "strict_protocol_validation";
+            tracing::warn!(ignored, "it is for servers on standard input and output that clients use as streamable HTTP");
         }
         front.redis = config.scaling_config.as_ref().and_then(|scaling| redis(scaling, variables));
         if !config.session_ttl.0.is_empty() {
@@ -217,6 +218,15 @@ mod tests {
         let redis = front.redis.unwrap();
         assert_eq!((redis.address.as_str(), redis.database), ("redis:6379", 2));
         assert_eq!((redis.key_prefix.as_str(), redis.password.as_deref()), ("thv:proxy:session:", Some("honey")));
+    }
+
+    #[tokio::test]
+    async fn sessions_are_kept_with_the_key_of_the_environment() {
+        let key = ("SKEP_REQUEST_STATE_KEY", "wax and honey, wax and honey, wax");
+        for (variables, expected) in [(&[][..], "key: None"), (&[key], "key: Some(SealKey)")] {
+            let store = front("\"port\": 1", variables).unwrap().store().await.unwrap();
+            assert!(format!("{store:?}").contains(expected), "{store:?}");
+        }
     }
 
     #[test]
