@@ -62,11 +62,7 @@ impl Bridge {
     }
 
     /// Whether a caller has such a session here.
-    pub(crate) async fn has_session(
-        self: &Arc<Self>,
-        id: &str,
-        who: Owner<'_>,
-    ) -> Result<bool, Unavailable> {
+    pub(crate) async fn has_session(self: &Arc<Self>, id: &str, who: Owner<'_>) -> Result<bool, Unavailable> {
         Ok(self.of_session(Some(id)).session(id, who).await?.is_some())
     }
 

@@ -51,11 +51,7 @@ impl Bridge {
     }
 
     /// A session of a caller that is alive, which counts as used now.
-    pub(super) async fn session(
-        &self,
-        id: &str,
-        who: Owner<'_>,
-    ) -> Result<Option<Arc<Client>>, Unavailable> {
+    pub(super) async fn session(&self, id: &str, who: Owner<'_>) -> Result<Option<Arc<Client>>, Unavailable> {
         let Some(session) = self.sessions.find(id, who).await? else { return Ok(None) };
         let held = self.clients().get(id);
         // One that is not held began in another process.
@@ -154,10 +150,7 @@ mod tests {
     #[tokio::test]
     async fn answers_that_nobody_comes_back_for_are_forgotten_in_a_session_that_does_nothing_more() {
         let bridge = Bridge::new(Limits::default(), Readiness::default());
-        let client = bridge
-            .open_session(Revision::November2025, Kind::Streamable, Owner::default())
-            .await
-            .unwrap();
+        let client = bridge.open_session(Revision::November2025, Kind::Streamable, Owner::default()).await.unwrap();
         let stream = client.stream();
         client.remember(&stream);
         stream.end(Some(Bytes::from_static(b"{}")), End::Answered);

@@ -102,8 +102,7 @@ async fn a_session_that_is_used_all_the_time_ends_a_day_after_it_began() {
 
 #[tokio::test]
 async fn a_session_that_does_not_say_when_it_began_lives_for_as_long_as_it_is_used() {
-    let Some(redis) =
-        RedisServer::start("a_session_that_does_not_say_when_it_began_lives_for_as_long_as_it_is_used")
+    let Some(redis) = RedisServer::start("a_session_that_does_not_say_when_it_began_lives_for_as_long_as_it_is_used")
     else {
         return;
     };

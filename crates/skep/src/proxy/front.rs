@@ -80,7 +80,10 @@ impl Front {
         front.is_strict = config.strict_protocol_validation;
         if front.is_strict && (config.transport != Transport::Stdio || mode != Dialect::Streamable) {
             let ignored = "strict_protocol_validation";
-            tracing::warn!(ignored, "it is for servers on standard input and output that clients use as streamable HTTP");
+            tracing::warn!(
+                ignored,
+                "it is for servers on standard input and output that clients use as streamable HTTP"
+            );
         }
         front.redis = config.scaling_config.as_ref().and_then(|scaling| redis(scaling, variables));
         if !config.session_ttl.0.is_empty() {
