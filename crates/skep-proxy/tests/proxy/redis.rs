@@ -9,7 +9,7 @@ use skep_proxy::{Forwarded, Limits, Proxy, Redis, RedisSettings, SessionStore};
 use crate::bridge::server::{Setup, limits};
 use crate::eras::stands_alone;
 use crate::http::{PATIENCE, Request, call, initialize, request};
-use crate::transparent::server::{Before, Server, reply, with_sessions};
+use crate::transparent::server::{Before, Server, with_sessions};
 
 pub(crate) fn settings(server: &RedisServer) -> RedisSettings {
     RedisSettings { password: Some(PASSWORD.to_owned()), database: 3, ..RedisSettings::new(&server.address()) }
@@ -205,19 +205,44 @@ async fn messages_for_a_stream_that_another_proxy_holds_are_refused() {
 }
 
 #[tokio::test]
-async fn trap_68_sessions_of_one_id_that_begin_at_once_are_one() {
-    let Some(redis) = RedisServer::start("trap_68_sessions_of_one_id_that_begin_at_once_are_one") else { return };
-    let server = Server::start(|seen| match seen.method.as_str() {
-        "OPTIONS" => reply(204, &[], ""),
-        _ => reply(200, &[("content-type", "application/json"), ("mcp-session-id", "same")], "{}"),
-    })
-    .await;
-    let proxies = [before(&redis, &server).await, before(&redis, &server).await];
-    let begin = |number: usize| proxies[number % 2].send(Request::post(&initialize("2025-11-25")));
-    for response in futures::future::join_all((0..20).map(begin)).await {
-        assert_eq!((response.status, response.header("mcp-session-id")), (200, Some("same")));
-    }
-    assert_eq!(look(&redis).keys::<_, Vec<String>>(SESSIONS).unwrap().len(), 1);
+async fn trap_68_a_store_that_is_gone_is_told_and_sessions_outlive_it() {
+    let Some(mut redis) = RedisServer::start("trap_68_a_store_that_is_gone_is_told_and_sessions_outlive_it") else {
+        return;
+    };
+    let mut bridge = Setup::new(limits(), store(&redis).await, Proxy::streamable).await;
+    let (mut server, session) = bridge.begin().await;
+    let sse = Setup::new(limits(), store(&redis).await, |bridge| Proxy::sse(bridge, Forwarded::default())).await;
+    let http_server = Server::start(with_sessions("a")).await;
+    let transparent = before(&redis, &http_server).await;
+    transparent.send(Request::post(&initialize("2025-11-25"))).await;
+    redis.kill();
+    let refused = async |sent: crate::http::Response| {
+        let mut sent = sent;
+        assert_eq!((sent.status, sent.text().await.trim_end()), (503, "session store unavailable"));
+    };
+    refused(bridge.send(Request::post(&call(1, "a")).in_session(&session)).await).await;
+    refused(bridge.send(Request::post(&initialize("2025-11-25"))).await).await;
+    refused(bridge.send(Request::new("DELETE", "/mcp").in_session(&session)).await).await;
+    refused(bridge.send(Request::listen(&session)).await).await;
+    refused(sse.send(Request::new("GET", "/sse")).await).await;
+    refused(sse.send(Request::new("POST", "/messages?session_id=x")).await).await;
+    refused(transparent.send(Request::post(&call(1, "x")).in_session("a-0")).await).await;
+    // Who needs no session is served all the same.
+    let (alone, ()) = tokio::join!(bridge.send(Request::post(&call(2, "a")).plain()), async {
+        let message = server.expect("tools/call").await;
+        server.answer(&message, &json!({})).await;
+    });
+    assert_eq!(alone.status, 200);
+
+    redis.resume().unwrap();
+    let (answer, ()) =
+        tokio::join!(once_available(&bridge, Request::post(&call(3, "a")).plain().in_session(&session)), async {
+            let message = server.expect("tools/call").await;
+            server.answer(&message, &json!({})).await;
+        });
+    assert_eq!(answer.status, 200);
+    let again = async { while transparent.send(Request::post(&call(4, "x")).in_session("a-0")).await.status != 200 {} };
+    tokio::time::timeout(PATIENCE, again).await.unwrap();
 }
 
 #[tokio::test]
