@@ -146,6 +146,16 @@ pub(crate) fn require_version(headers: &HeaderMap) -> Result<(), Answer> {
     Err(answer::bad(&Fault::new(INVALID_REQUEST, "the header Mcp-Session-Id is missing"), None))
 }
 
+/// Refuses a version header that names no revision, whatever the request is about.
+pub(crate) fn require_known_version(headers: &HeaderMap) -> Result<(), Answer> {
+    let version = header::single(headers, &header::PROTOCOL_VERSION);
+    let known = version.and_then(|version| match version {
+        Some(version) if Revision::parse(version).is_none() => Err(era::unsupported(version)),
+        _ => Ok(()),
+    });
+    known.map_err(|fault| answer::bad(&fault, None))
+}
+
 /// Whether the version header names a revision whose requests stand alone.
 pub(crate) fn is_modern(headers: &HeaderMap) -> bool {
     let version = headers.get(header::PROTOCOL_VERSION).and_then(|value| value.to_str().ok());

@@ -34,6 +34,7 @@ mod upload;
 
 pub use body::{Body, BodyError};
 pub use early::answer_until;
+pub use eras::seal::{SealKey, ShortKey};
 pub use eras::settings::{BackendEra, BackendSessions, EraSettings, ParkedCalls};
 pub use forwarded::Forwarded;
 pub use limits::Limits;

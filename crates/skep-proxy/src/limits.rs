@@ -23,6 +23,8 @@ pub struct Limits {
     pub request: Duration,
     /// How long a session lives without a request.
     pub session: Duration,
+    /// How long a session lives, however much it is used.
+    pub session_in_all: Duration,
     /// Sessions at the same time. A new one beyond that ends one of the client that has most, the one that was idle the
     /// longest.
     pub sessions: usize,
@@ -44,6 +46,7 @@ impl Default for Limits {
             drain: Duration::from_secs(25),
             request: Duration::from_mins(1),
             session: Duration::from_hours(2),
+            session_in_all: Duration::from_hours(24),
             sessions: 64 << 10,
             sessions_each: 16 << 10,
             line_bytes: 64 << 20,

@@ -15,6 +15,7 @@ use crate::eras::verdict::Eras;
 use crate::forwarded::Forwarded;
 use crate::guard::Guard;
 use crate::health::{self, Health};
+use crate::intake;
 use crate::limits::Limits;
 use crate::listener::{self, Coming, Peer, Service};
 use crate::middleware::layer::Destination;
@@ -32,6 +33,8 @@ enum Transport {
         streamable: Streamable,
         /// The older transport, at the same endpoint.
         older: Sse,
+        /// Whether a version that nobody knows is refused whatever a request is about.
+        is_strict: bool,
     },
     Sse(Sse),
     Transparent(Box<Transparent>),
@@ -74,7 +77,7 @@ impl Proxy {
     pub fn streamable(bridge: Arc<Bridge>) -> Self {
         let (limits, readiness) = (bridge.limits().clone(), bridge.readiness().clone());
         let older = Sse { bridge: Arc::clone(&bridge), forwarded: Forwarded::default(), paths: Paths::SHARED };
-        Self::new(limits, readiness, Transport::Streamable { streamable: Streamable(bridge), older })
+        Self::new(limits, readiness, Transport::Streamable { streamable: Streamable(bridge), older, is_strict: false })
     }
 
     /// A proxy that serves a bridge as HTTP+SSE at `/sse`.
@@ -100,6 +103,16 @@ impl Proxy {
             &mut self.transport
         {
             *forwarded = told;
+        }
+        self
+    }
+
+    /// Says that a version header which names no revision is refused with every request, and not only with messages that go
+    /// by it. It concerns a bridge as streamable HTTP.
+    #[must_use]
+    pub fn with_strict_versions(mut self) -> Self {
+        if let Transport::Streamable { is_strict, .. } = &mut self.transport {
+            *is_strict = true;
         }
         self
     }
@@ -233,6 +246,11 @@ impl Destination for Transport {
         let (scheme, mut request) = (peer.scheme, exchange.into_request());
         request.extensions_mut().insert(peer);
         match (self, request.uri().path()) {
+            (Self::Streamable { is_strict: true, .. }, "/mcp")
+                if let Err(refusal) = intake::require_known_version(request.headers()) =>
+            {
+                std::future::ready(refusal).boxed()
+            }
             (Self::Streamable { older, .. }, "/mcp") if older.is_meant(&request) => {
                 older.serve(scheme, request).boxed()
             }

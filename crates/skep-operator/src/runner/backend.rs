@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use skep_api::config::run_config::RunConfig;
 
 use super::put::{Put, put};
-use super::{Attachment, RunnerError, services, stateful_set, workload_name};
+use super::{Attachment, RunnerError, base_name, services, stateful_set, workload_name};
 
 /// How long the pods may take to become ready.
 const ROLLOUT: Duration = Duration::from_mins(2);
@@ -26,6 +26,7 @@ pub struct Backend {
     client: Client,
     namespace: String,
     name: String,
+    base_name: String,
     generation: i64,
     stateful_set: Value,
     services: Vec<Value>,
@@ -64,6 +65,7 @@ impl Backend {
             client,
             namespace: namespace.to_owned(),
             name: workload_name(config).to_owned(),
+            base_name: base_name(config).to_owned(),
             generation: config.mcpserver_generation,
             stateful_set: stateful_set(config, openshift)?,
             services: services(config)?,
@@ -120,9 +122,10 @@ impl Backend {
         }
     }
 
-    /// Whether the StatefulSet is there. An API server that does not answer counts as a yes.
+    /// Whether the StatefulSet is there that the document calls the base of the server. An API server that does
+    /// not answer counts as a yes.
     pub async fn exists(&self) -> bool {
-        self.stateful_sets().get_opt(&self.name).await.map_or(true, |found| found.is_some())
+        self.stateful_sets().get_opt(&self.base_name).await.map_or(true, |found| found.is_some())
     }
 
     /// Whether somebody wants no pods at all.

@@ -30,3 +30,8 @@ use skep_api::config::run_config::RunConfig;
 pub fn workload_name(config: &RunConfig) -> &str {
     if config.container_name.is_empty() { &config.name } else { &config.container_name }
 }
+
+/// What the StatefulSet is called whose absence says that nobody wants the server any more.
+fn base_name(config: &RunConfig) -> &str {
+    if config.base_name.is_empty() { &config.name } else { &config.base_name }
+}

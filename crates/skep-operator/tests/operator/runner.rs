@@ -23,6 +23,7 @@ trials![
     the_same_again_changes_nothing,
     services_belong_to_the_stateful_set,
     what_belongs_to_somebody_else_is_left_alone,
+    a_server_is_missed_by_the_name_of_its_base,
 ];
 
 const GENERATION: &str = "toolhive.stacklok.dev/mcpserver-generation";
@@ -163,4 +164,14 @@ async fn what_belongs_to_somebody_else_is_left_alone(fixture: Fixture) {
     stateful_sets(&fixture).patch("n", &PatchParams::default(), &Patch::Merge(&owner)).await.unwrap();
     let error = backend(&fixture, 2, &json!({})).write().await.unwrap_err();
     assert!(matches!(&error, RunnerError::NotOurs { owner, .. } if owner == "Hive h"), "{error}");
+}
+
+async fn a_server_is_missed_by_the_name_of_its_base(fixture: Fixture) {
+    let usual = backend(&fixture, 1, &json!({}));
+    assert!(!usual.exists().await);
+    usual.write().await.unwrap();
+    assert!(usual.exists().await, "without another name it is the name of the server");
+    let based = |base: &str, container: &str| json!({"base_name": base, "container_name": container});
+    assert!(backend(&fixture, 1, &based("n", "another")).exists().await);
+    assert!(!backend(&fixture, 1, &based("another", "n")).exists().await);
 }

@@ -1,6 +1,7 @@
 //! What clients keep between the rounds of one call, sealed: they cannot read it, and it is of no use to anybody else or
 //! for anything else, nor after some time.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -29,6 +30,40 @@ const LIFETIME: Duration = Duration::from_mins(10);
 const FORM: &str = "sk1.";
 /// The parameter that brings it back.
 const STATE: &str = "requestState";
+
+/// What `requestState` is sealed with, as somebody gives it to all proxies that serve the same clients.
+#[derive(Clone)]
+pub struct SealKey([u8; KEY_BYTES]);
+
+/// A secret is too short to make a key of: clients hold what was sealed with it, and could guess.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("it has {0} bytes, and needs {KEY_BYTES} or more")]
+pub struct ShortKey(usize);
+
+impl SealKey {
+    /// The key that is made of a secret, whatever form that has. White space around it does not count.
+    pub fn of(secret: &str) -> Result<Self, ShortKey> {
+        let secret = secret.trim().as_bytes();
+        if secret.len() < KEY_BYTES {
+            return Err(ShortKey(secret.len()));
+        }
+        let made = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, secret), b"requestState");
+        let mut key = [0; KEY_BYTES];
+        // Both are of the same length: that of the digest.
+        key.copy_from_slice(made.as_ref());
+        Ok(Self(key))
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8; KEY_BYTES] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for SealKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("SealKey")
+    }
+}
 
 /// What is sealed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,7 +152,7 @@ impl Seal {
     }
 }
 
-/// The key of a proxy, once it is needed. All proxies that share sessions have the same one.
+/// The key of a proxy, once it is needed. All proxies that were given the same one, or else share sessions, have the same.
 #[derive(Debug)]
 pub(crate) struct Seals {
     /// Which server it is for.

@@ -39,6 +39,7 @@ pub(crate) struct Notes {
     /// The last version of what is in the body: one message, those of a batch, or none.
     messages: Mutex<Arc<[Message]>>,
     is_denied: AtomicBool,
+    names_session_of_another: AtomicBool,
     /// The calls whose limits were looked at.
     checks: Mutex<Vec<Check>>,
 }
@@ -62,6 +63,16 @@ impl Notes {
     /// Whether somebody has said that the caller may not do that.
     pub(crate) fn is_denied(&self) -> bool {
         self.is_denied.load(Ordering::Relaxed)
+    }
+
+    /// Says that the caller has named a session that is somebody else's.
+    pub(crate) fn name_session_of_another(&self) {
+        self.names_session_of_another.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the caller has named a session that is somebody else's.
+    pub(crate) fn names_session_of_another(&self) -> bool {
+        self.names_session_of_another.load(Ordering::Relaxed)
     }
 
     /// Says what the limits of a call have to say about it.
@@ -177,11 +188,9 @@ impl<'a> Exchange<'a> {
         Ok(())
     }
 
-    /// Says with the request who calls, for those behind the chain.
+    /// Says with the request who calls, for those behind the chain, who may find out more about it.
     pub(super) fn introduce(&mut self) {
-        if let Some(identity) = self.notes.identity() {
-            self.parts.extensions.insert(Arc::clone(identity));
-        }
+        self.parts.extensions.insert(Arc::clone(&self.notes));
     }
 
     /// The body. There is none afterwards.

@@ -10,6 +10,7 @@ use http::request::Parts;
 use serde_json::{Map, Value};
 
 use super::delegation::Delegation;
+use super::exchange::Notes;
 
 /// Somebody who calls. It is complete before anybody sees it, and never changed after.
 #[derive(Clone, Default)]
@@ -79,14 +80,18 @@ impl Identity {
 
 /// Whom a request has proved to come from, if it had to prove that.
 pub(crate) fn proven(extensions: &http::Extensions) -> Option<&Arc<str>> {
-    let identity = extensions.get::<Arc<Identity>>().filter(|identity| !identity.token.is_empty())?;
-    Some(&identity.principal)
+    of_token(extensions).map(|identity| &identity.principal)
+}
+
+fn of_token(extensions: &http::Extensions) -> Option<&Identity> {
+    let identity = extensions.get::<Arc<Notes>>()?.identity()?;
+    Some(identity.as_ref()).filter(|identity| !identity.token.is_empty())
 }
 
 /// Removes the token that a caller proved itself with. It was issued for us, and whoever else has it could show it to us.
 /// What a step of the chain has put in its place stays.
 pub(crate) fn withhold(request: &mut Parts) {
-    let identity = request.extensions.get::<Arc<Identity>>().filter(|identity| !identity.token.is_empty());
+    let identity = of_token(&request.extensions);
     let is_own = |value: &HeaderValue| {
         let token = value.to_str().ok().and_then(|value| value.strip_prefix("Bearer "));
         identity.is_some_and(|identity| token == Some(&*identity.token))
@@ -139,7 +144,9 @@ mod tests {
         let known = |issuer: &str, subject: &str| {
             let identity = Identity::from_claims(claims(json!({"iss": issuer, "sub": subject})), "t").unwrap();
             let mut extensions = http::Extensions::new();
-            extensions.insert(Arc::new(identity));
+            let notes = Notes::default();
+            notes.identify(Arc::new(identity));
+            extensions.insert(Arc::new(notes));
             proven(&extensions).cloned().unwrap()
         };
         assert_eq!(known("a", "ann"), known("a", "ann"));

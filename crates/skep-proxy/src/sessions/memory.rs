@@ -2,18 +2,18 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use parking_lot::Mutex;
 
-use super::{Metadata, Session, Whose};
+use super::{Lifetimes, Metadata, Session, Whose};
 
 /// The sessions of one proxy. When there are too many, one ends that was idle the longest: among those of the same client if
 /// that has too many itself, and else among those of the client that has most.
 #[derive(Debug)]
 pub(super) struct Memory {
     entries: Mutex<Entries>,
-    lifetime: Duration,
+    lifetimes: Lifetimes,
     most: usize,
     /// The same of one client.
     most_each: usize,
@@ -30,6 +30,7 @@ struct Entries {
 struct Entry {
     session: Arc<Session>,
     whose: Whose,
+    began: Instant,
     used: Instant,
 }
 
@@ -38,7 +39,7 @@ impl Entries {
         let (id, whose) = (Arc::clone(&session.id), session.whose());
         self.remove(&id);
         *self.counts.entry(whose.clone()).or_default() += 1;
-        self.sessions.insert(id, Entry { session: Arc::new(session), whose, used: now });
+        self.sessions.insert(id, Entry { session: Arc::new(session), whose, began: now, used: now });
     }
 
     fn remove(&mut self, id: &str) -> Option<Entry> {
@@ -60,9 +61,9 @@ impl Entries {
 }
 
 impl Memory {
-    /// A store for so many sessions, and so many of one client, that live so long without being used.
-    pub(super) fn new(lifetime: Duration, most: usize, most_each: usize) -> Self {
-        Self { entries: Mutex::default(), lifetime, most: most.max(1), most_each: most_each.max(1) }
+    /// A store for so many sessions, and so many of one client, that live so long.
+    pub(super) fn new(lifetimes: Lifetimes, most: usize, most_each: usize) -> Self {
+        Self { entries: Mutex::default(), lifetimes, most: most.max(1), most_each: most_each.max(1) }
     }
 
     /// Adds a session, unless there is one with that id. When another one had to end for it, that is named. `is_open` tells
@@ -89,12 +90,14 @@ impl Memory {
         ended
     }
 
-    /// The session with that id, which counts as used now.
-    pub(super) fn get(&self, id: &str) -> Option<Arc<Session>> {
+    /// The session with that id. When it `is_used` by that, it lives for as long again.
+    pub(super) fn get(&self, id: &str, is_used: impl Fn(&Session) -> bool) -> Option<Arc<Session>> {
         let now = Instant::now();
         let mut entries = self.entries.lock();
         let entry = entries.sessions.get_mut(id).filter(|entry| self.is_alive(entry, now))?;
-        entry.used = now;
+        if is_used(&entry.session) {
+            entry.used = now;
+        }
         Some(Arc::clone(&entry.session))
     }
 
@@ -134,12 +137,15 @@ impl Memory {
     }
 
     fn is_alive(&self, entry: &Entry, now: Instant) -> bool {
-        now.duration_since(entry.used) < self.lifetime
+        let Lifetimes { idle, in_all } = self.lifetimes;
+        now.duration_since(entry.used) < idle && now.duration_since(entry.began) < in_all
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use skep_mcp::Revision;
 
     use super::*;
@@ -149,39 +155,47 @@ mod tests {
         Session::new(id, Kind::Streamable, Revision::November2025, None)
     }
 
+    fn lifetimes(idle: Duration) -> Lifetimes {
+        Lifetimes { idle, in_all: Duration::from_hours(24) }
+    }
+
+    fn used(sessions: &Memory, id: &str) -> Option<Arc<Session>> {
+        sessions.get(id, |_| true)
+    }
+
     fn of(caller: &str, id: &str) -> Session {
         Session::new(id, Kind::Streamable, Revision::November2025, Some(&caller.into()))
     }
 
     #[test]
     fn a_session_is_there_once_and_until_it_ends() {
-        let sessions = Memory::new(Duration::from_mins(1), 10, 10);
+        let sessions = Memory::new(lifetimes(Duration::from_mins(1)), 10, 10);
         assert_eq!(sessions.create(session("a"), |_| false), None);
-        let there = sessions.get("a").unwrap();
+        let there = used(&sessions, "a").unwrap();
         sessions.create(session("a"), |_| false);
-        assert!(Arc::ptr_eq(&sessions.get("a").unwrap(), &there), "it is the one that was there");
+        assert!(Arc::ptr_eq(&used(&sessions, "a").unwrap(), &there), "it is the one that was there");
         drop(there);
-        assert_eq!(sessions.get("a").unwrap().revision(), Revision::November2025);
+        assert_eq!(used(&sessions, "a").unwrap().revision(), Revision::November2025);
         sessions.update("a", Metadata::clear);
-        assert_eq!(sessions.get("a").unwrap().revision(), Revision::ASSUMED);
-        assert!(sessions.delete("a") && !sessions.delete("a") && sessions.get("a").is_none());
+        assert_eq!(used(&sessions, "a").unwrap().revision(), Revision::ASSUMED);
+        assert!(sessions.delete("a") && !sessions.delete("a") && used(&sessions, "a").is_none());
         assert_eq!(sessions.len(), 0);
     }
 
     #[test]
     fn idle_sessions_end_and_the_number_is_bounded() {
-        let sessions = Memory::new(Duration::ZERO, 10, 10);
+        let sessions = Memory::new(lifetimes(Duration::ZERO), 10, 10);
         sessions.create(session("a"), |_| false);
-        assert!(sessions.get("a").is_none() && !sessions.contains("a"));
+        assert!(used(&sessions, "a").is_none() && !sessions.contains("a"));
         sessions.create(session("a"), |_| false);
         assert_eq!(sessions.len(), 1);
         sessions.sweep();
         assert_eq!(sessions.len(), 0);
-        let sessions = Memory::new(Duration::from_mins(1), 3, 3);
+        let sessions = Memory::new(lifetimes(Duration::from_mins(1)), 3, 3);
         for id in ["a", "b", "c"] {
             sessions.create(session(id), |_| false);
         }
-        sessions.get("a");
+        used(&sessions, "a");
         assert_eq!(sessions.create(session("d"), |_| false).as_deref(), Some("b"));
         assert_eq!(sessions.len(), 3);
         assert!(!sessions.contains("b") && sessions.contains("a"));
@@ -189,8 +203,32 @@ mod tests {
     }
 
     #[test]
+    fn a_session_that_is_used_all_the_time_ends_as_well() {
+        let in_all = Duration::from_millis(50);
+        let sessions = Memory::new(Lifetimes { idle: Duration::from_mins(1), in_all }, 10, 10);
+        let began = Instant::now();
+        sessions.create(session("a"), |_| false);
+        while used(&sessions, "a").is_some() {
+            assert!(began.elapsed() < Duration::from_secs(10), "it does not end");
+        }
+        assert!(began.elapsed() >= in_all && !sessions.contains("a"));
+        sessions.sweep();
+        assert_eq!(sessions.len(), 0);
+    }
+
+    #[test]
+    fn a_session_lives_no_longer_for_being_looked_at() {
+        let sessions = Memory::new(lifetimes(Duration::from_mins(1)), 2, 2);
+        for id in ["a", "b"] {
+            sessions.create(session(id), |_| false);
+        }
+        assert!(sessions.get("a", |_| false).is_some());
+        assert_eq!(sessions.create(session("c"), |_| false).as_deref(), Some("a"), "it was idle the longest");
+    }
+
+    #[test]
     fn a_client_with_many_sessions_loses_its_own() {
-        let sessions = Memory::new(Duration::from_mins(1), 5, 3);
+        let sessions = Memory::new(lifetimes(Duration::from_mins(1)), 5, 3);
         sessions.create(of("ann", "a"), |_| false);
         for number in 0..10 {
             let ended = sessions.create(of("eve", &format!("e{number}")), |_| false);
@@ -203,7 +241,7 @@ mod tests {
         let at = |address: [u8; 4], id| session(id).at(Some(address.into()));
         assert_eq!(sessions.create(at([10, 0, 0, 1], "x"), |_| false).as_deref(), Some("e8"));
         assert_eq!(sessions.len(), 5);
-        let sessions = Memory::new(Duration::from_mins(1), 5, 1);
+        let sessions = Memory::new(lifetimes(Duration::from_mins(1)), 5, 1);
         sessions.create(at([10, 0, 0, 1], "x"), |_| false);
         assert_eq!(sessions.create(at([10, 0, 0, 2], "y"), |_| false), None, "it is at another address");
         assert_eq!(sessions.create(at([10, 0, 0, 1], "z"), |_| false).as_deref(), Some("x"));

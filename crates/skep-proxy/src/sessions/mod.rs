@@ -6,125 +6,50 @@
 mod memory;
 mod record;
 mod redis;
+mod session;
+mod shared;
 
-use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
-use http::request::Parts;
-use skep_mcp::Revision;
 
 use self::memory::Memory;
 pub use self::redis::{Redis, RedisError, RedisSettings};
+use self::session::{ADDRESS, OWNER, Whose};
+pub(crate) use self::session::{Kind, Metadata, Owner, Session};
 use crate::answer::{self, Answer};
-use crate::eras::seal::KEY_BYTES;
+use crate::eras::seal::{KEY_BYTES, SealKey};
 use crate::limits::Limits;
-use crate::listener::Peer;
-use crate::middleware::identity;
 
-/// What is known about a session.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Session {
-    /// What its client knows it by.
-    pub(crate) id: Arc<str>,
-    pub(crate) kind: Kind,
-    /// What belongs to it.
-    pub(crate) metadata: Metadata,
-    /// Where its client is, as far as this process knows.
-    address: Option<IpAddr>,
-}
-
-/// Whose a session is: somebody's who proved it, or else whoever's is at this address. The addresses that one client may have
-/// in the newer protocol are one.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Whose {
-    Known(Box<str>),
-    At(Option<IpAddr>),
-}
-
-/// Who begins a session.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Owner<'a> {
-    /// Who that has proved to be.
-    pub(crate) caller: Option<&'a Arc<str>>,
-    pub(crate) address: Option<IpAddr>,
-}
-
-impl<'a> Owner<'a> {
-    /// Whoever sends a request.
-    pub(crate) fn of(parts: &'a Parts) -> Self {
-        let address = parts.extensions.get::<Peer>().map(|peer| peer.address.ip());
-        Self { caller: identity::proven(&parts.extensions), address }
-    }
-}
-
-/// What belongs to a session.
-pub(crate) type Metadata = BTreeMap<String, String>;
-
-/// Of which proxy a session is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// One that passes everything through.
-    Transparent,
-    /// The bridge as streamable HTTP.
-    Streamable,
-    /// The bridge as HTTP+SSE.
-    Sse,
-}
-
-/// What belongs to a session: the revision that its client asked for.
-const REVISION: &str = "protocol_version";
-/// What belongs to a session: who began it, if that had to be proved.
-const OWNER: &str = "owner";
-
-impl Session {
-    /// A session that begins now, for somebody who has proved to be this.
-    pub(crate) fn new(id: &str, kind: Kind, revision: Revision, owner: Option<&Arc<str>>) -> Self {
-        let mut metadata = Metadata::from([(REVISION.to_owned(), revision.text().to_owned())]);
-        if let Some(owner) = owner {
-            metadata.insert(OWNER.to_owned(), owner.as_ref().to_owned());
-        }
-        Self { id: id.into(), kind, metadata, address: None }
-    }
-
-    /// The same, for somebody who is there.
-    #[must_use]
-    pub(crate) fn at(self, address: Option<IpAddr>) -> Self {
-        Self { address, ..self }
-    }
-
-    fn whose(&self) -> Whose {
-        let network = |address: IpAddr| match address.to_canonical() {
-            IpAddr::V6(address) => IpAddr::from((address.to_bits() >> 64 << 64).to_be_bytes()),
-            address @ IpAddr::V4(_) => address,
-        };
-        match self.metadata.get(OWNER) {
-            Some(owner) => Whose::Known(owner.as_str().into()),
-            None => Whose::At(self.address.map(network)),
-        }
-    }
-
-    /// Whether it was begun by this caller. Where nobody has to prove anything, everybody is the same.
-    fn is_of(&self, caller: Option<&Arc<str>>) -> bool {
-        self.metadata.get(OWNER).map(String::as_str) == caller.map(AsRef::as_ref)
-    }
-
-    /// The revision of its messages.
-    pub(crate) fn revision(&self) -> Revision {
-        self.metadata.get(REVISION).and_then(|text| Revision::parse(text)).unwrap_or(Revision::ASSUMED)
-    }
-}
-
-/// Where sessions are kept.
+/// Where sessions are kept, and what those share who serve the same clients.
 #[derive(Debug, Clone, Default)]
-pub enum SessionStore {
+pub struct SessionStore {
+    redis: Option<Redis>,
+    key: Option<SealKey>,
+}
+
+impl SessionStore {
     /// In this process, for this process.
-    #[default]
-    Memory,
+    pub fn memory() -> Self {
+        Self::default()
+    }
+
     /// In Redis, for all that use the same prefix there.
-    Redis(Redis),
+    pub fn redis(redis: Redis) -> Self {
+        Self { redis: Some(redis), key: None }
+    }
+
+    /// Says what `requestState` is sealed with. Without that it is a key that is kept with the sessions.
+    #[must_use]
+    pub fn with_key(self, key: Option<SealKey>) -> Self {
+        Self { key, ..self }
+    }
+
+    /// Whether others keep their sessions there, too.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.redis.is_some()
+    }
 }
 
 /// The store cannot be asked.
@@ -137,11 +62,23 @@ impl From<Unavailable> for Answer {
     }
 }
 
-/// The sessions of one proxy. They end when they were not used for some time.
+/// How long sessions live.
+#[derive(Debug, Clone, Copy)]
+struct Lifetimes {
+    /// Without being used.
+    idle: Duration,
+    /// However much they are used.
+    in_all: Duration,
+}
+
+/// The sessions of one proxy. They end when they were not used for some time, and some time after they began.
 #[derive(Debug)]
 pub(crate) struct Sessions {
     store: Store,
-    lifetime: Duration,
+    lifetimes: Lifetimes,
+    /// How many one client may have.
+    most_each: usize,
+    key: Option<SealKey>,
 }
 
 #[derive(Debug)]
@@ -152,15 +89,17 @@ enum Store {
 
 impl Sessions {
     pub(crate) fn new(store: SessionStore, limits: &Limits) -> Self {
-        let store = match store {
-            SessionStore::Memory => Store::Memory(Memory::new(limits.session, limits.sessions, limits.sessions_each)),
-            SessionStore::Redis(redis) => Store::Redis(redis),
+        let lifetimes = Lifetimes { idle: limits.session, in_all: limits.session_in_all };
+        let (key, most_each) = (store.key, limits.sessions_each);
+        let store = match store.redis {
+            None => Store::Memory(Memory::new(lifetimes, limits.sessions, most_each)),
+            Some(redis) => Store::Redis(redis),
         };
-        Self { store, lifetime: limits.session }
+        Self { store, lifetimes, most_each, key }
     }
 
     /// Adds a session, unless there is one with that id. When another one had to end for it, that is named: one that is open
-    /// ends only if there is no other.
+    /// ends only if there is no other. Where they are shared, whoever holds it finds that out when it sweeps.
     pub(crate) async fn create(
         &self,
         session: Session,
@@ -168,15 +107,18 @@ impl Sessions {
     ) -> Result<Option<Arc<str>>, Unavailable> {
         match &self.store {
             Store::Memory(memory) => Ok(memory.create(session, is_open)),
-            Store::Redis(redis) => redis.create(&session, self.lifetime).await.map(|()| None),
+            Store::Redis(redis) => redis.create(&session, self.lifetimes, self.most_each).await.map(|()| None),
         }
     }
 
     /// The session with that id, for whoever began it; nobody else can tell it from one that is not there.
-    pub(crate) async fn find(&self, id: &str, caller: Option<&Arc<str>>) -> Result<Option<Arc<Session>>, Unavailable> {
-        let session = self.get(id).await?;
+    /// It counts as used then, and only then.
+    pub(crate) async fn find(&self, id: &str, who: Owner<'_>) -> Result<Option<Arc<Session>>, Unavailable> {
+        let caller = who.caller;
+        let session = self.look_up(id, |session| session.is_of(caller)).await?;
         if session.as_ref().is_some_and(|session| !session.is_of(caller)) {
             tracing::warn!(caller = caller.map(AsRef::as_ref), "a session was named by somebody who did not begin it");
+            who.names_session_of_another();
             return Ok(None);
         }
         Ok(session)
@@ -184,9 +126,17 @@ impl Sessions {
 
     /// The session with that id, which counts as used now.
     pub(crate) async fn get(&self, id: &str) -> Result<Option<Arc<Session>>, Unavailable> {
+        self.look_up(id, |_| true).await
+    }
+
+    async fn look_up(
+        &self,
+        id: &str,
+        is_used: impl Fn(&Session) -> bool + Send,
+    ) -> Result<Option<Arc<Session>>, Unavailable> {
         match &self.store {
-            Store::Memory(memory) => Ok(memory.get(id)),
-            Store::Redis(redis) => Ok(redis.get(id, self.lifetime).await?.map(Arc::new)),
+            Store::Memory(memory) => Ok(memory.get(id, is_used)),
+            Store::Redis(redis) => Ok(redis.get(id, self.lifetimes, is_used).await?.map(Arc::new)),
         }
     }
 
@@ -205,7 +155,7 @@ impl Sessions {
                 memory.update(id, change);
                 Ok(())
             }
-            Store::Redis(redis) => redis.update(id, self.lifetime, change).await,
+            Store::Redis(redis) => redis.update(id, self.lifetimes, change).await,
         }
     }
 
@@ -231,8 +181,11 @@ impl Sessions {
         }
     }
 
-    /// What only those know who keep their sessions here.
+    /// What only those know who were given the same key, or else keep their sessions here.
     pub(crate) async fn secret(&self) -> Result<[u8; KEY_BYTES], Unavailable> {
+        if let Some(key) = &self.key {
+            return Ok(*key.bytes());
+        }
         let mut fresh = [0; KEY_BYTES];
         aws_lc_rs::rand::fill(&mut fresh).map_err(|_| Unavailable)?;
         match &self.store {

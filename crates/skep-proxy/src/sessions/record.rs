@@ -1,11 +1,13 @@
 //! A session as it is written down: the JSON that all proxies of one server read, ours and the reference's.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use uuid::Uuid;
 
-use super::{Kind, Metadata, Session};
+use super::{ADDRESS, Kind, Lifetimes, Metadata, OWNER, Session};
 
 /// The namespace of keys that are made from ids which are none themselves. Stores are shared, so that it cannot be
 /// another one.
@@ -24,12 +26,17 @@ impl Record {
     /// A session that begins now.
     pub(super) fn new(session: &Session) -> Self {
         let now = now();
+        let mut metadata = session.metadata.clone();
+        if let Some(address) = session.address.filter(|_| !metadata.contains_key(OWNER)) {
+            // Whoever has not proved to be somebody is known by that.
+            metadata.insert(ADDRESS.to_owned(), address.to_string());
+        }
         let members = [
             ("id", json!(key(&session.id).to_string())),
             ("type", json!(name(session.kind))),
             ("created_at", json!(now)),
             ("updated_at", json!(now)),
-            ("metadata", json!(session.metadata)),
+            ("metadata", json!(metadata)),
         ];
         Self(members.map(|(name, value)| (name.to_owned(), value)).into_iter().collect())
     }
@@ -44,7 +51,25 @@ impl Record {
 
     /// The session, as the client knows it.
     pub(super) fn session(&self, id: &str) -> Session {
-        Session { id: id.into(), kind: kind(self.0.get("type")), metadata: self.metadata(), address: None }
+        let mut metadata = self.metadata();
+        let address = metadata.remove(ADDRESS).and_then(|address| address.parse().ok());
+        Session { id: id.into(), kind: kind(self.0.get("type")), metadata, address }
+    }
+
+    /// How long a session that is used now may live from now on. Nothing when its time is over. One that does not say when it
+    /// began lives for as long as it is used.
+    pub(super) fn left(&self, lifetimes: Lifetimes) -> Option<Duration> {
+        let Some(began) = self.began() else { return Some(lifetimes.idle) };
+        // Clocks differ: one that began in the future begins now.
+        let age = Duration::try_from(OffsetDateTime::now_utc() - began).unwrap_or_default();
+        let left = lifetimes.in_all.checked_sub(age).filter(|left| !left.is_zero())?;
+        Some(left.min(lifetimes.idle))
+    }
+
+    /// When it began. Some write a time that was never set as one long ago.
+    fn began(&self) -> Option<OffsetDateTime> {
+        let began = OffsetDateTime::parse(self.0.get("created_at")?.as_str()?, &Rfc3339).ok()?;
+        Some(began).filter(|began| *began > OffsetDateTime::UNIX_EPOCH)
     }
 
     /// The same session after a change.
@@ -112,6 +137,25 @@ mod tests {
         let written: Value = serde_json::from_str(&record.text()).unwrap();
         assert_eq!((&written["type"], written["id"].as_str().unwrap().len()), (&json!("mcp"), 36));
         assert!(written["created_at"].as_str().unwrap().ends_with('Z'));
+        assert!(!record.text().contains(ADDRESS));
+        let session = Session::new("s-2", Kind::Sse, Revision::June2025, None).at(Some([10, 0, 0, 1].into()));
+        assert_eq!(Record::new(&session).session("s-2"), session);
+    }
+
+    #[test]
+    fn a_session_lives_for_a_day_at_most_if_it_says_when_it_began() {
+        let lifetimes = Lifetimes { idle: Duration::from_hours(2), in_all: Duration::from_hours(24) };
+        let left = |began: &str| Record::read(&json!({"created_at": began}).to_string()).unwrap().left(lifetimes);
+        let before = |age: Duration| (OffsetDateTime::now_utc() - age).format(&Rfc3339).unwrap();
+        assert_eq!(left(&before(Duration::from_hours(21))), Some(lifetimes.idle));
+        let late = left(&before(Duration::from_hours(23))).unwrap();
+        assert!((Duration::from_mins(59)..=Duration::from_hours(1)).contains(&late), "{late:?}");
+        assert_eq!(left(&before(Duration::from_hours(24))), None);
+        let soon = (OffsetDateTime::now_utc() + Duration::from_hours(1)).format(&Rfc3339).unwrap();
+        for unclear in [soon.as_str(), "0001-01-01T00:00:00Z", "yesterday", ""] {
+            assert_eq!(left(unclear), Some(lifetimes.idle), "{unclear}");
+        }
+        assert_eq!(Record::read("{}").unwrap().left(lifetimes), Some(lifetimes.idle));
     }
 
     #[test]

@@ -1,20 +1,16 @@
-//! Sessions in Redis, for all proxies that stand for one server.
+//! A connection to Redis, where proxies that stand for one server share what they know.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
-use redis::{Cmd, FromRedisValue, IntoConnectionInfo as _, RedisConnectionInfo};
+use redis::{FromRedisValue, IntoConnectionInfo as _, Pipeline, RedisConnectionInfo};
 
-use super::record::{Record, key};
-use super::{Metadata, Session, Unavailable};
-use crate::eras::seal::KEY_BYTES;
+use super::Unavailable;
 
 /// What keys begin with when nobody says otherwise.
 const KEY_PREFIX: &str = "thv:proxy:session:";
-/// Where the secret is. Sessions have other names: those of UUIDs.
-const SECRET: &str = "request-state-key";
 /// How long one operation may take, with everything that it needs.
 const OPERATION: Duration = Duration::from_secs(5);
 /// How long a connection may take to be made.
@@ -79,7 +75,8 @@ pub enum RedisError {
 #[derive(Clone)]
 pub struct Redis {
     connection: ConnectionManager,
-    prefix: Arc<str>,
+    /// What keys begin with.
+    pub(super) prefix: Arc<str>,
 }
 
 impl fmt::Debug for Redis {
@@ -126,74 +123,13 @@ impl Redis {
         self.connection.clone()
     }
 
-    /// Adds a session, unless there is one with that id.
-    pub(super) async fn create(&self, session: &Session, lifetime: Duration) -> Result<(), Unavailable> {
-        let mut command = self.command("SET", &session.id);
-        command.arg(Record::new(session).text()).arg("EX").arg(seconds(lifetime)).arg("NX");
-        // When it was there already, it stays as it is.
-        self.ask::<Option<String>>(&command).await.map(drop)
-    }
-
-    /// The session with that id, which lives for as long again.
-    pub(super) async fn get(&self, id: &str, lifetime: Duration) -> Result<Option<Session>, Unavailable> {
-        let mut command = self.command("GETEX", id);
-        command.arg("EX").arg(seconds(lifetime));
-        let text: Option<String> = self.ask(&command).await?;
-        Ok(text.and_then(|text| Record::read(&text)).map(|record| record.session(id)))
-    }
-
-    /// Whether there is such a session.
-    pub(super) async fn contains(&self, id: &str) -> Result<bool, Unavailable> {
-        self.ask(&self.command("EXISTS", id)).await
-    }
-
-    /// Changes what belongs to a session, if it is there.
-    pub(super) async fn update(
-        &self,
-        id: &str,
-        lifetime: Duration,
-        change: impl FnOnce(&mut Metadata),
-    ) -> Result<(), Unavailable> {
-        let text: Option<String> = self.ask(&self.command("GET", id)).await?;
-        let Some(record) = text.and_then(|text| Record::read(&text)) else { return Ok(()) };
-        let mut command = self.command("SET", id);
-        command.arg(record.changed(change).text()).arg("EX").arg(seconds(lifetime)).arg("XX");
-        self.ask::<Option<String>>(&command).await.map(drop)
-    }
-
-    /// Ends a session, and tells whether it was there.
-    pub(super) async fn delete(&self, id: &str) -> Result<bool, Unavailable> {
-        self.ask(&self.command("DEL", id)).await
-    }
-
-    /// The secret of all that use the same prefix, which is `fresh` unless there is one.
-    pub(super) async fn secret(&self, fresh: [u8; KEY_BYTES]) -> Result<[u8; KEY_BYTES], Unavailable> {
-        let name = format!("{}{SECRET}", self.prefix);
-        let mut command = redis::cmd("SET");
-        command.arg(&name).arg(hex::encode(fresh)).arg("NX");
-        self.ask::<Option<String>>(&command).await?;
-        let mut command = redis::cmd("GET");
-        let text: Option<String> = self.ask(command.arg(&name)).await?;
-        let mut secret = [0; KEY_BYTES];
-        let is_read = text.is_some_and(|text| hex::decode_to_slice(text, &mut secret).is_ok());
-        is_read.then_some(secret).ok_or_else(|| {
-            tracing::error!(key = name, "what Redis has there is no key; delete it");
-            Unavailable
-        })
-    }
-
-    fn command(&self, name: &str, id: &str) -> Cmd {
-        let mut command = redis::cmd(name);
-        command.arg(format!("{}{}", self.prefix, key(id)));
-        command
-    }
-
-    async fn ask<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, Unavailable> {
+    /// The answers to some commands, which are sent together.
+    pub(super) async fn ask<T: FromRedisValue>(&self, commands: &Pipeline) -> Result<T, Unavailable> {
         let asking = async {
             let mut connection = self.connection.clone();
-            match command.query_async(&mut connection).await {
+            match commands.query_async(&mut connection).await {
                 // That was how we found out that the connection is lost. Now there may be a new one.
-                Err(error) if error.is_unrecoverable_error() => command.query_async(&mut connection).await,
+                Err(error) if error.is_unrecoverable_error() => commands.query_async(&mut connection).await,
                 answer => answer,
             }
         };
@@ -209,11 +145,6 @@ impl Redis {
             }
         }
     }
-}
-
-/// Redis counts whole seconds, and refuses none.
-fn seconds(lifetime: Duration) -> u64 {
-    lifetime.as_secs().max(1)
 }
 
 #[cfg(test)]

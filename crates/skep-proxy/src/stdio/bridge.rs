@@ -69,7 +69,7 @@ pub struct Bridge {
 impl Bridge {
     /// A bridge whose server is not there yet. [`Bridge::run`] connects it.
     pub fn new(limits: Limits, readiness: Readiness) -> Arc<Self> {
-        Self::with_store(limits, readiness, SessionStore::Memory)
+        Self::with_store(limits, readiness, SessionStore::memory())
     }
 
     /// The same, with sessions that are kept somewhere else.
@@ -90,7 +90,7 @@ impl Bridge {
 
     /// A bridge to the process of one session, until it is over.
     pub(super) fn of_one_session(limits: Limits, over: CancellationToken) -> Arc<Self> {
-        let bridge = Self::of(Audience::OneSession, limits, Readiness::default(), SessionStore::Memory);
+        let bridge = Self::of(Audience::OneSession, limits, Readiness::default(), SessionStore::memory());
         Arc::new(Self { over, ..bridge })
     }
 

@@ -13,7 +13,7 @@ use crate::answer::Answer;
 use crate::eras::line::{Line, Lost, NoSession};
 use crate::limits::Limits;
 use crate::readiness::{Readiness, State};
-use crate::sessions::{SessionStore, Unavailable};
+use crate::sessions::{Owner, SessionStore, Unavailable};
 
 /// There are no processes that a session could take.
 struct NoProcesses;
@@ -53,7 +53,7 @@ impl Bridge {
     pub(crate) fn of_connections(limits: Limits) -> Arc<Self> {
         let readiness = Readiness::default();
         readiness.set(State::Waiting("the MCP server has sessions only, which begin with a handshake".into()));
-        Self::with_processes(limits, readiness, SessionStore::Memory, NoProcesses)
+        Self::with_processes(limits, readiness, SessionStore::memory(), NoProcesses)
     }
 
     /// Whether there is a session of this name, whosever it is.
@@ -62,12 +62,8 @@ impl Bridge {
     }
 
     /// Whether a caller has such a session here.
-    pub(crate) async fn has_session(
-        self: &Arc<Self>,
-        id: &str,
-        caller: Option<&Arc<str>>,
-    ) -> Result<bool, Unavailable> {
-        Ok(self.of_session(Some(id)).session(id, caller).await?.is_some())
+    pub(crate) async fn has_session(self: &Arc<Self>, id: &str, who: Owner<'_>) -> Result<bool, Unavailable> {
+        Ok(self.of_session(Some(id)).session(id, who).await?.is_some())
     }
 
     /// Opens a session with this handshake.

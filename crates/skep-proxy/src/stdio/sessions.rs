@@ -51,12 +51,8 @@ impl Bridge {
     }
 
     /// A session of a caller that is alive, which counts as used now.
-    pub(super) async fn session(
-        &self,
-        id: &str,
-        caller: Option<&Arc<str>>,
-    ) -> Result<Option<Arc<Client>>, Unavailable> {
-        let Some(session) = self.sessions.find(id, caller).await? else { return Ok(None) };
+    pub(super) async fn session(&self, id: &str, who: Owner<'_>) -> Result<Option<Arc<Client>>, Unavailable> {
+        let Some(session) = self.sessions.find(id, who).await? else { return Ok(None) };
         let held = self.clients().get(id);
         // One that is not held began in another process.
         let client = held.unwrap_or_else(|| self.clients().open(&session.id, session.revision(), true));
@@ -71,14 +67,14 @@ impl Bridge {
     pub(super) async fn held_session(
         &self,
         id: &str,
-        caller: Option<&Arc<str>>,
+        who: Owner<'_>,
     ) -> Result<Option<Option<Arc<Client>>>, Unavailable> {
-        Ok(self.sessions.find(id, caller).await?.map(|_| self.clients().get(id)))
+        Ok(self.sessions.find(id, who).await?.map(|_| self.clients().get(id)))
     }
 
     /// Ends a session of a caller, and tells whether there was one.
-    pub(super) async fn close_session(&self, id: &str, caller: Option<&Arc<str>>) -> Result<bool, Unavailable> {
-        let was_there = self.sessions.find(id, caller).await?.is_some() && self.sessions.delete(id).await?;
+    pub(super) async fn close_session(&self, id: &str, who: Owner<'_>) -> Result<bool, Unavailable> {
+        let was_there = self.sessions.find(id, who).await?.is_some() && self.sessions.delete(id).await?;
         if was_there {
             self.leave(id);
         }
@@ -154,10 +150,7 @@ mod tests {
     #[tokio::test]
     async fn answers_that_nobody_comes_back_for_are_forgotten_in_a_session_that_does_nothing_more() {
         let bridge = Bridge::new(Limits::default(), Readiness::default());
-        let client = bridge
-            .open_session(Revision::November2025, Kind::Streamable, Owner { caller: None, address: None })
-            .await
-            .unwrap();
+        let client = bridge.open_session(Revision::November2025, Kind::Streamable, Owner::default()).await.unwrap();
         let stream = client.stream();
         client.remember(&stream);
         stream.end(Some(Bytes::from_static(b"{}")), End::Answered);

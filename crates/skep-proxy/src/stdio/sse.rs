@@ -21,7 +21,6 @@ use super::processes::Begun;
 use crate::answer::{self, Answer};
 use crate::forwarded::{self, Forwarded};
 use crate::intake::{self, Accepts};
-use crate::middleware::identity;
 use crate::open_ended::OpenEnded;
 use crate::sessions::{self, Owner, Unavailable};
 use crate::upload::Upload;
@@ -148,7 +147,7 @@ impl Sse {
         let id = self.paths.session(&parts.uri);
         let id = id.ok_or_else(|| bad(&format!("{} is required", self.paths.session)))?;
         let bridge = self.bridge.of_session(Some(id));
-        let held = bridge.held_session(id, identity::proven(&parts.extensions)).await?;
+        let held = bridge.held_session(id, Owner::of(parts)).await?;
         let held = held.ok_or_else(|| answer::no_such_session(None))?;
         // Its stream is the only way to answer it.
         let elsewhere = "SSE connection not held by this instance";

@@ -19,7 +19,6 @@ use super::other_era::Place;
 use super::processes::Begun;
 use crate::answer::{self, Answer};
 use crate::intake::{self, Accepts};
-use crate::middleware::identity;
 use crate::reply::{Reply, whole};
 use crate::sessions::{self, Owner};
 use crate::upload::Upload;
@@ -73,7 +72,7 @@ impl Streamable {
     /// The session that a request names, if it is its caller's.
     pub(super) async fn named(&self, parts: &Parts) -> Result<Named, Answer> {
         let Some(id) = named(&parts.headers)? else { return Ok(Named::Nothing) };
-        Ok(self.0.session(id, identity::proven(&parts.extensions)).await?.map_or(Named::Unknown, Named::Alive))
+        Ok(self.0.session(id, Owner::of(parts)).await?.map_or(Named::Unknown, Named::Alive))
     }
 
     async fn take(&self, parts: &Parts, accepts: Accepts, message: &Message) -> Result<Answer, Answer> {
@@ -182,7 +181,7 @@ impl Streamable {
     async fn delete(&self, parts: &Parts) -> Result<Answer, Answer> {
         let id = intake::session(&parts.headers)?
             .ok_or_else(|| answer::text(StatusCode::BAD_REQUEST, "Mcp-Session-Id header required for DELETE"))?;
-        let was_there = self.0.of_session(Some(id)).close_session(id, identity::proven(&parts.extensions)).await?;
+        let was_there = self.0.of_session(Some(id)).close_session(id, Owner::of(parts)).await?;
         if was_there { Ok(answer::empty(StatusCode::NO_CONTENT)) } else { Err(answer::no_such_session(None)) }
     }
 }

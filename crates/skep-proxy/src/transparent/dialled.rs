@@ -13,7 +13,8 @@ use crate::answer::{self, Answer};
 use crate::eras::dialled::{Credentials, Dial};
 use crate::intake::{self, Accepts};
 use crate::listener::Peer;
-use crate::middleware::{Exchange, identity};
+use crate::middleware::Exchange;
+use crate::sessions::Owner;
 use crate::stdio::Streamable;
 use crate::upload::{Sent, Upload};
 
@@ -44,10 +45,9 @@ impl Transparent {
         }
         let peer = exchange.peer;
         let (parts, body) = exchange.into_request().into_parts();
-        let caller = identity::proven(&parts.extensions);
         let named = intake::session(&parts.headers)?;
         if let Some(id) = named
-            && dialled.bridge.has_session(id, caller).await?
+            && dialled.bridge.has_session(id, Owner::of(&parts)).await?
         {
             let headers = self.line(peer, &parts)?.headers().clone();
             dialled.renew(id, headers, parts.extensions.get().cloned());

@@ -16,8 +16,7 @@ use super::target::Dialect;
 use crate::answer::{self, Answer};
 use crate::eras::alone::Alone;
 use crate::intake;
-use crate::middleware::identity;
-use crate::sessions::Session;
+use crate::sessions::{Owner, Session};
 use crate::upload::Sent;
 
 /// What is known about a request before it is sent.
@@ -60,13 +59,13 @@ impl Transparent {
     /// Looks at a request: whether it is a message, of which era, in which session.
     pub(super) async fn look(&self, parts: &Parts, sent: Sent) -> Result<Known, Answer> {
         let named = intake::session(&parts.headers)?;
-        let caller = identity::proven(&parts.extensions);
+        let who = Owner::of(parts);
         let session = match named {
             // What stands alone has nothing to do with a session, whatever it names.
-            Some(id) if !intake::is_modern(&parts.headers) => self.sessions.find(id, caller).await?,
+            Some(id) if !intake::is_modern(&parts.headers) => self.sessions.find(id, who).await?,
             _ => None,
         };
-        let (caller, body) = (caller.cloned(), sent.text.clone());
+        let (caller, body) = (who.caller.cloned(), sent.text.clone());
         let mut known = Known {
             era: None,
             handshake: None,

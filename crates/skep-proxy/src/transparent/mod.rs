@@ -106,7 +106,7 @@ impl Transparent {
         Ok(Self {
             dialled: Dialled::new(&upstream, &limits),
             upstream,
-            sessions: Arc::new(Sessions::new(SessionStore::Memory, &limits)),
+            sessions: Arc::new(Sessions::new(SessionStore::memory(), &limits)),
             turns: Turns::default(),
             forwarded,
             is_stateless: false,
@@ -136,7 +136,7 @@ impl Transparent {
     /// waits in this one for its client to come back, unless somebody wants it to.
     #[must_use]
     pub fn with_store(mut self, store: SessionStore) -> Self {
-        self.is_shared = !matches!(store, SessionStore::Memory);
+        self.is_shared = store.is_shared();
         self.bridging = Bridging::new(&self.target, &self.eras, self.is_shared);
         self.sessions = Arc::new(Sessions::new(store, &self.limits));
         self

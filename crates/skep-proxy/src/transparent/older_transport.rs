@@ -11,7 +11,8 @@ use super::target::{Dialect, join};
 use crate::answer::Answer;
 use crate::eras::dialled::Credentials;
 use crate::listener::Peer;
-use crate::middleware::{Exchange, identity};
+use crate::middleware::Exchange;
+use crate::sessions::Owner;
 use crate::stdio::{Paths, Sse};
 
 /// Where HTTP+SSE is, where nobody says otherwise, and where streamable HTTP is.
@@ -67,7 +68,7 @@ impl Transparent {
     /// Takes a message of such a session.
     pub(super) async fn serve_older(&self, session: Arc<str>, exchange: Box<Exchange<'_>>) -> Result<Answer, Answer> {
         let parts = &exchange.parts;
-        if self.dialled.bridge.has_session(&session, identity::proven(&parts.extensions)).await? {
+        if self.dialled.bridge.has_session(&session, Owner::of(parts)).await? {
             let headers = self.line(exchange.peer, parts)?.headers().clone();
             self.dialled.renew(&session, headers, parts.extensions.get().cloned());
         }

@@ -3,13 +3,13 @@
 use redis::Commands as _;
 use serde_json::{Value, json};
 use skep_conformance::redis::RedisServer;
-use skep_proxy::Proxy;
+use skep_proxy::{Limits, Proxy, SealKey, SessionStore};
 
 use crate::bridge::server::{Setup, limits};
 use crate::eras::stands_alone;
 use crate::http::{Request, initialize, modern, with_capabilities};
-use crate::redis::{before, look, store};
-use crate::transparent::server::{Server, reply, with_sessions};
+use crate::redis::{before, keeping, look, store};
+use crate::transparent::server::{Before, Server, reply, with_sessions};
 
 /// What is left of the time of the only session.
 fn left(looking: &mut redis::Connection) -> i64 {
@@ -57,10 +57,9 @@ async fn trap_2_a_session_lives_no_longer_for_being_named_by_what_stands_alone()
     assert_eq!(transparent.send(modern(2, "tools/list", json!({})).in_session("a-0")).await.status, 200);
 }
 
-#[tokio::test]
-async fn what_has_to_be_repeated_may_be_brought_to_any_proxy() {
-    let Some(mut redis) = RedisServer::start("what_has_to_be_repeated_may_be_brought_to_any_proxy") else { return };
-    let server = Server::start(|seen| {
+/// A server that wants a call to be repeated, with what it gives.
+async fn asking_again() -> Server {
+    Server::start(|seen| {
         let message = seen.json();
         if message["method"] != "tools/call" {
             return stands_alone(seen);
@@ -73,21 +72,49 @@ async fn what_has_to_be_repeated_may_be_brought_to_any_proxy() {
         let body = json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string();
         reply(200, &[("content-type", "application/json")], body)
     })
-    .await;
+    .await
+}
+
+/// The answer to a call, which is repeated with what was given.
+async fn called(proxy: &Before, state: &Value) -> Value {
+    let mut params = json!({"name": "a"});
+    if !state.is_null() {
+        params["requestState"] = state.clone();
+    }
+    proxy.send(with_capabilities(1, "tools/call", params, &json!({}))).await.json().await
+}
+
+#[tokio::test]
+async fn what_has_to_be_repeated_may_be_brought_to_any_proxy() {
+    let Some(mut redis) = RedisServer::start("what_has_to_be_repeated_may_be_brought_to_any_proxy") else { return };
+    let server = asking_again().await;
     let (first, second) = (before(&redis, &server).await, before(&redis, &server).await);
-    let call = |state: &Value| {
-        let mut params = json!({"name": "a"});
-        if !state.is_null() {
-            params["requestState"] = state.clone();
-        }
-        with_capabilities(1, "tools/call", params, &json!({}))
-    };
-    let state = first.send(call(&Value::Null)).await.json().await["result"]["requestState"].clone();
-    let done = second.send(call(&state)).await.json().await;
-    assert_eq!(done["result"]["state"], "own");
+    let state = called(&first, &Value::Null).await["result"]["requestState"].clone();
+    assert_eq!(called(&second, &state).await["result"]["state"], "own");
     // Both know the key by now.
     redis.kill();
-    assert_eq!(first.send(call(&state)).await.json().await["result"]["state"], "own");
+    assert_eq!(called(&first, &state).await["result"]["state"], "own");
     let written = state.as_str().unwrap();
     assert!(written.starts_with("sk1."), "{written}");
+}
+
+#[tokio::test]
+async fn a_key_that_somebody_gives_counts_for_more_than_the_one_in_redis() {
+    let Some(redis) = RedisServer::start("a_key_that_somebody_gives_counts_for_more_than_the_one_in_redis") else {
+        return;
+    };
+    let server = asking_again().await;
+    let key = |secret: &str| Some(SealKey::of(secret).unwrap());
+    let secret = "a secret that somebody has mounted";
+    let given = keeping(store(&redis).await.with_key(key(secret)), &server, Limits::default()).await;
+    let state = called(&given, &Value::Null).await["result"]["requestState"].clone();
+    let keys: Vec<String> = look(&redis).keys("*").unwrap();
+    assert_eq!(keys, Vec::<String>::new(), "the key is nowhere else");
+    // It is the same for whoever was given it, with or without a store.
+    let alone = keeping(SessionStore::memory().with_key(key(&format!("{secret}\n"))), &server, Limits::default()).await;
+    assert_eq!(called(&alone, &state).await["result"]["state"], "own");
+    let other = keeping(SessionStore::memory().with_key(key(&secret.to_uppercase())), &server, Limits::default()).await;
+    for foreign in [other, before(&redis, &server).await] {
+        assert_eq!(called(&foreign, &state).await["error"]["code"], -32602);
+    }
 }

@@ -19,7 +19,7 @@ fn preflight(origin: &str) -> Request {
 #[tokio::test]
 async fn a_page_that_was_named_may_use_the_bridge_and_read_its_session() {
     let named = |bridge| Proxy::streamable(bridge).with_origins(vec![PAGE.to_owned()]);
-    let mut setup = Setup::new(limits(), SessionStore::Memory, named).await;
+    let mut setup = Setup::new(limits(), SessionStore::memory(), named).await;
     let told = setup.send(preflight(PAGE)).await;
     assert_eq!((told.status, told.header("access-control-allow-origin")), (204, Some(PAGE)));
     assert!(told.header("access-control-allow-methods").unwrap().contains("DELETE"));

@@ -20,6 +20,7 @@ mod provider;
 #[path = "../../../skep/tests/telemetry/mod.rs"]
 mod readers;
 mod redis;
+mod shared_sessions;
 mod telemetry;
 mod tls;
 mod transparent;

@@ -115,7 +115,7 @@ async fn the_address_for_messages_is_one_of_https() {
     let authority = Authority::new();
     let identity = authority.identity();
     let sse = |bridge| Proxy::sse(bridge, Forwarded::default()).with_tls(identity);
-    let setup = Setup::new(limits(), SessionStore::Memory, sse).await;
+    let setup = Setup::new(limits(), SessionStore::memory(), sse).await;
     let event = authority.send(&setup.address, Request::new("GET", "/sse")).await.event().await.unwrap();
     assert!(event.starts_with(&format!("event: endpoint\ndata: https://{}/messages?", setup.address)), "{event}");
 }
@@ -125,7 +125,7 @@ async fn whoever_does_not_speak_tls_is_cut_off_and_others_do_not_wait() {
     let authority = Authority::new();
     let identity = authority.identity();
     let limits = Limits { head: Duration::from_secs(2), ..limits() };
-    let setup = Setup::new(limits, SessionStore::Memory, |bridge| Proxy::streamable(bridge).with_tls(identity)).await;
+    let setup = Setup::new(limits, SessionStore::memory(), |bridge| Proxy::streamable(bridge).with_tls(identity)).await;
     let mut silent = TcpStream::connect(&setup.address).await.unwrap();
     let mut plain = TcpStream::connect(&setup.address).await.unwrap();
     plain.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();

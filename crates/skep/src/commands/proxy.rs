@@ -68,7 +68,7 @@ fn front(args: &ProxyRunArgs, config: Option<&RunConfig>, variables: Variables<'
         Front::of(config, variables)?
     } else {
         let mut usual = Front::at(LISTEN.ip().to_string(), 0, Dialect::Streamable);
-        usual.read(variables);
+        usual.read(variables)?;
         usual
     };
     if let Some(listen) = args.listen {

@@ -4,16 +4,16 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use skep_api::config::run_config::middleware::{BodyLimitParameters, OriginParameters};
-use skep_api::config::run_config::{MiddlewareType, ProxyMode, RunConfig, ScalingConfig};
+use skep_api::config::run_config::{MiddlewareType, ProxyMode, RunConfig, ScalingConfig, Transport};
 use skep_api::duration;
 use skep_api::names::env::runner;
 use skep_node::container::POD_ADDRESS_VARIABLE;
 use skep_proxy::middleware::Middleware;
 use skep_proxy::transparent::{Dialect, Probing};
-use skep_proxy::{EraSettings, Forwarded, Limits, Redis, RedisSettings, SessionStore, TlsIdentity};
+use skep_proxy::{EraSettings, Forwarded, Limits, Redis, RedisSettings, SealKey, SessionStore, TlsIdentity};
 
 use super::document::unusable;
-use super::{Variables, eras};
+use super::{Variables, eras, seal_key};
 use crate::cli::EraArgs;
 use crate::hint::Hinted;
 
@@ -33,6 +33,10 @@ pub(crate) struct Front {
     pub(crate) tls: Option<TlsIdentity>,
     /// Where sessions are kept, if not here.
     pub(crate) redis: Option<RedisSettings>,
+    /// What clients keep between rounds is sealed with, if somebody says.
+    pub(crate) key: Option<SealKey>,
+    /// Whether a revision that nobody knows is refused whatever a request is about.
+    pub(crate) is_strict: bool,
     pub(crate) is_stateless: bool,
     pub(crate) probing: Probing,
     /// Whether servers of somebody else are asked if they are alive, too.
@@ -55,6 +59,8 @@ impl Front {
             limits: Limits::default(),
             tls: None,
             redis: None,
+            key: None,
+            is_strict: false,
             is_stateless: false,
             probing: Probing::default(),
             probes_remote: false,
@@ -75,11 +81,21 @@ impl Front {
         front.origins.clone_from(&config.allowed_origins);
         front.forwarded = Forwarded { is_trusted: config.trust_proxy_headers, prefix: config.endpoint_prefix.clone() };
         front.is_stateless = config.stateless;
+        front.is_strict = config.strict_protocol_validation;
+        if front.is_strict && (config.transport != Transport::Stdio || mode != Dialect::Streamable) {
+            let ignored = "strict_protocol_validation";
+            tracing::warn!(
+                ignored,
+                "it is for servers on standard input and output that clients use as streamable HTTP"
+            );
+        }
         front.redis = config.scaling_config.as_ref().and_then(|scaling| redis(scaling, variables));
         if !config.session_ttl.0.is_empty() {
             let lifetime = config.session_ttl.parse().map_err(|error| wrong("session_ttl", error.to_string()))?;
             if lifetime > Duration::ZERO {
                 front.limits.session = lifetime;
+                // Whoever wants sessions to be idle for days wants them to live for days.
+                front.limits.session_in_all = front.limits.session_in_all.max(lifetime);
             }
         }
         for step in &config.middleware_configs {
@@ -99,23 +115,26 @@ impl Front {
             }
         }
         front.eras = eras::read(&EraArgs::default(), variables)?;
-        front.read(variables);
+        front.read(variables)?;
         Ok(front)
     }
 
     /// Where sessions are kept. A store that cannot be used is an error: clients would lose their sessions.
     pub(crate) async fn store(&self) -> Result<SessionStore, Hinted> {
-        let Some(settings) = &self.redis else { return Ok(SessionStore::Memory) };
-        let connected = Redis::connect(settings).await;
-        connected.map(SessionStore::Redis).map_err(|error| {
-            Hinted::new(format!("sessions cannot be kept: {error}"))
-                .hint("see that Redis runs there and that its number of databases and its password are right")
-                .hint(format!("the password is taken from the variable {}", runner::SESSION_REDIS_PASSWORD))
-        })
+        let store = match &self.redis {
+            None => SessionStore::memory(),
+            Some(settings) => SessionStore::redis(Redis::connect(settings).await.map_err(|error| {
+                Hinted::new(format!("sessions cannot be kept: {error}"))
+                    .hint("see that Redis runs there and that its number of databases and its password are right")
+                    .hint(format!("the password is taken from the variable {}", runner::SESSION_REDIS_PASSWORD))
+            })?),
+        };
+        Ok(store.with_key(self.key.clone()))
     }
 
-    /// What the environment says. A value that makes no sense is told and counts for nothing.
-    pub(crate) fn read(&mut self, variables: Variables<'_>) {
+    /// What the environment says. A value that makes no sense is told and counts for nothing, unless it is a secret.
+    pub(crate) fn read(&mut self, variables: Variables<'_>) -> Result<(), Hinted> {
+        self.key = seal_key::find(variables)?;
         let time = |name: &str, usual: Duration| {
             let Some(text) = variables(name).filter(|text| !text.is_empty()) else { return usual };
             match duration::parse(&text) {
@@ -146,6 +165,7 @@ impl Front {
         };
         let asked = variables(runner::REMOTE_HEALTH_CHECKS).unwrap_or_default();
         self.probes_remote = asked.eq_ignore_ascii_case("true") || asked == "1";
+        Ok(())
     }
 }
 
@@ -182,7 +202,7 @@ mod tests {
             {"type": "origin", "parameters": {"allowed_origins": ["https://b"]}}]"#;
         let text = format!(
             r#""port": 8080, "host": "0.0.0.0", "session_ttl": "5m", "allowed_origins": ["https://a"],
-            "endpoint_prefix": "/x", "trust_proxy_headers": true, "middleware_configs": {steps},
+            "strict_protocol_validation": true, "endpoint_prefix": "/x", "trust_proxy_headers": true, "middleware_configs": {steps},
             "scaling_config": {{"session_redis": {{"address": "redis:6379", "db": 2}}}}"#
         );
         let variables = [
@@ -192,6 +212,7 @@ mod tests {
             ("TOOLHIVE_HEALTH_CHECK_INTERVAL", "-1s"),
             ("TOOLHIVE_HEALTH_CHECK_FAILURE_THRESHOLD", "2"),
             ("TOOLHIVE_REMOTE_HEALTHCHECKS", "TRUE"),
+            ("SKEP_REQUEST_STATE_KEY", "wax and honey, wax and honey, wax"),
         ];
         let front = front(&text, &variables).unwrap();
         assert_eq!((front.host.as_str(), front.port, front.mode), ("127.244.0.2", 8080, Dialect::Sse));
@@ -199,11 +220,21 @@ mod tests {
         assert_eq!((front.limits.body_bytes, front.limits.session), (9, Duration::from_mins(5)));
         assert_eq!(front.limits.request, Duration::from_secs(90));
         assert_eq!((front.probing.interval, front.probing.failures), (Duration::from_secs(10), 2));
-        assert!(front.probes_remote && front.forwarded.is_trusted);
+        assert_eq!(front.limits.session_in_all, Duration::from_hours(24));
+        assert!(front.probes_remote && front.forwarded.is_trusted && front.is_strict && front.key.is_some());
         assert!(!format!("{front:?}").contains("honey"), "secrets are not shown");
         let redis = front.redis.unwrap();
         assert_eq!((redis.address.as_str(), redis.database), ("redis:6379", 2));
         assert_eq!((redis.key_prefix.as_str(), redis.password.as_deref()), ("thv:proxy:session:", Some("honey")));
+    }
+
+    #[tokio::test]
+    async fn sessions_are_kept_with_the_key_of_the_environment() {
+        let key = ("SKEP_REQUEST_STATE_KEY", "wax and honey, wax and honey, wax");
+        for (variables, expected) in [(&[][..], "key: None"), (&[key], "key: Some(SealKey)")] {
+            let store = front("\"port\": 1", variables).unwrap().store().await.unwrap();
+            assert!(format!("{store:?}").contains(expected), "{store:?}");
+        }
     }
 
     #[test]
@@ -213,5 +244,8 @@ mod tests {
         assert!(front(r#""session_ttl": "soon""#, &[]).unwrap_err().contains("session_ttl"));
         let zero = front(r#""session_ttl": "0s""#, &[("TOOLHIVE_HEALTH_CHECK_FAILURE_THRESHOLD", "0")]).unwrap();
         assert_eq!((zero.limits.session, zero.probing.failures), (Limits::default().session, 5));
+        let days = front(r#""session_ttl": "48h""#, &[]).unwrap().limits;
+        assert_eq!((days.session, days.session_in_all), (Duration::from_hours(48), Duration::from_hours(48)));
+        assert!(front("\"port\": 1", &[("SKEP_REQUEST_STATE_KEY", "short")]).unwrap_err().contains("too short"));
     }
 }

@@ -16,6 +16,7 @@ mod plain;
 mod pods;
 mod policy;
 mod rate_limit;
+mod seal_key;
 mod secrets;
 mod sections;
 mod serve;

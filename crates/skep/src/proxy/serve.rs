@@ -51,7 +51,10 @@ impl Served {
         let stop = CancellationToken::new();
         bridge.say_era(front.eras.era);
         let proxy = match front.mode {
-            Dialect::Streamable => Proxy::streamable(Arc::clone(&bridge)).with_forwarded(front.forwarded.clone()),
+            Dialect::Streamable => {
+                let proxy = Proxy::streamable(Arc::clone(&bridge)).with_forwarded(front.forwarded.clone());
+                if front.is_strict { proxy.with_strict_versions() } else { proxy }
+            }
             Dialect::Sse => Proxy::sse(Arc::clone(&bridge), front.forwarded.clone()),
         };
         let link = bridge.run(connector, stop.clone()).boxed();
@@ -191,7 +194,7 @@ mod tests {
     #[test]
     fn a_server_is_not_where_clouds_answer_machines_whatever_is_allowed() {
         let front = Front::at("127.0.0.1".to_owned(), 0, Dialect::Streamable);
-        let made = |url: &str| Served::remote(&front, SessionStore::Memory, url, true).map(drop);
+        let made = |url: &str| Served::remote(&front, SessionStore::memory(), url, true).map(drop);
         for url in ["http://169.254.169.254/latest", "https://[fd00:ec2::254]/mcp", "http://0.0.0.0:8080/mcp"] {
             let said = crate::hint::report(&made(url).unwrap_err());
             assert!(said.contains("which is not allowed") && said.contains("are never asked"), "{url}: {said}");

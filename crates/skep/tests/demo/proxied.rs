@@ -68,7 +68,8 @@ impl Proxied {
     pub(crate) fn own(process: &ChildProcess) -> Self {
         Self::start(|readiness| {
             let processes = ChildProcesses::new(process.clone(), SESSIONS);
-            let bridge = Bridge::with_processes(Limits::default(), readiness.clone(), SessionStore::Memory, processes);
+            let bridge =
+                Bridge::with_processes(Limits::default(), readiness.clone(), SessionStore::memory(), processes);
             (Proxy::streamable(Arc::clone(&bridge)), Some((bridge, process.clone())))
         })
     }

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use snapbox::cmd::cargo_bin;
 use tempfile::TempDir;
 
-use super::{ANY, Serving, is_refused};
+use super::http::Request;
+use super::{ANY, Serving, is_refused, message};
 
 fn config(members: &Value) -> (TempDir, String) {
     let folder = TempDir::new().unwrap();
@@ -37,6 +38,29 @@ fn a_command_and_a_server_at_a_url_are_protected_as_a_file_says() {
         let refused = proxy.call_in(&proxy.session(), "add", &json!({"a": 2, "b": 3}));
         assert_eq!(refused.status, 403);
     }
+}
+
+#[test]
+fn a_strict_proxy_begins_no_session_for_a_revision_that_nobody_knows() {
+    let skep = cargo_bin!("skep").to_str().unwrap();
+    for (is_strict, status) in [(false, 200), (true, 400)] {
+        let (_folder, file) = config(&json!({"name": "own", "strict_protocol_validation": is_strict}));
+        let proxy = Serving::start(&[&ANY[..], &["--config", &file, "--", skep, "demo", "echo"]].concat());
+        // It is there.
+        proxy.session();
+        let hello = message(1, "initialize", &json!({"protocolVersion": "2025-06-18", "capabilities": {}}));
+        let response = Request::post(&hello).header("MCP-Protocol-Version", "2099-01-01").send(&proxy.address);
+        assert_eq!(response.status, status);
+    }
+}
+
+#[test]
+fn a_secret_that_makes_no_key_is_told_without_it() {
+    let mut command = Command::new(cargo_bin!("skep"));
+    command.args(ANY).args(["--", "true"]).env("SKEP_REQUEST_STATE_KEY", "hunter2");
+    let output = command.output().unwrap();
+    is_refused(&output, "SKEP_REQUEST_STATE_KEY: the secret is too short");
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("hunter2"));
 }
 
 #[test]

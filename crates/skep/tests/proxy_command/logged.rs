@@ -68,6 +68,12 @@ fn scrape(address: &str) -> TcpStream {
 }
 
 #[test]
+fn what_is_asked_for_where_it_has_no_effect_is_told() {
+    let strict = Logged::start("127.0.0.1:9", &json!({"strict_protocol_validation": true}), &[]);
+    assert_eq!(strict.line_with("ignored")["ignored"], "strict_protocol_validation");
+}
+
+#[test]
 fn trap_57_another_port_for_metrics_is_told_and_every_end_gives_the_port_back() {
     let skep = cargo_bin!("skep").to_str().unwrap();
     let server = Serving::start(&[&ANY[..], &["--", skep, "demo", "echo"]].concat());

@@ -27,6 +27,10 @@ constants! {
     pub const SECRETS_PROVIDER: &str = "TOOLHIVE_SECRETS_PROVIDER";
     /// The password of the session store, also for the rate limiter.
     pub const SESSION_REDIS_PASSWORD: &str = "THV_SESSION_REDIS_PASSWORD";
+    /// The secret that `requestState` is sealed with, which all replicas have to share. The reference has none.
+    pub const REQUEST_STATE_KEY: &str = "SKEP_REQUEST_STATE_KEY";
+    /// The file that has it.
+    pub const REQUEST_STATE_KEY_FILE: &str = "SKEP_REQUEST_STATE_KEY_FILE";
 
     // Requests and health checks; durations unless said otherwise.
 

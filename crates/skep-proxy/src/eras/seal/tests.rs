@@ -55,6 +55,18 @@ fn only_the_same_call_of_the_same_client_opens_it() {
 }
 
 #[test]
+fn a_key_is_made_of_every_byte_of_a_secret_and_shown_to_nobody() {
+    let secret = "wax".repeat(11);
+    let key = SealKey::of(&secret).unwrap();
+    assert_eq!(key.bytes(), SealKey::of(&format!(" {secret}\n")).unwrap().bytes());
+    assert_ne!(key.bytes(), SealKey::of(&format!("{secret}.")).unwrap().bytes());
+    assert_ne!(key.bytes().as_slice(), &secret.as_bytes()[..KEY_BYTES]);
+    assert_eq!(format!("{key:?}"), "SealKey");
+    assert_eq!(SealKey::of(&" ".repeat(64)).unwrap_err(), ShortKey(0));
+    assert!(SealKey::of(&secret[..31]).is_err() && SealKey::of(&secret[..32]).is_ok());
+}
+
+#[test]
 fn no_byte_of_it_can_be_changed_and_it_ends() {
     let seal = Seal::new(&[1; KEY_BYTES]).unwrap();
     let text = seal.close(b"purpose", &State::Waiting("w".to_owned()), 100).unwrap();

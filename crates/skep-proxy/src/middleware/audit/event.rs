@@ -12,7 +12,7 @@ use time::format_description::well_known::Rfc3339;
 
 use super::Recorder;
 use super::outcome::{self, Fault};
-use super::record::{Data, Extra, Metadata, Record, Source, SourceExtra, Subjects, Target};
+use super::record::{Course, Data, Extra, Metadata, Record, Source, SourceExtra, Subjects, Target};
 use crate::middleware::exchange::{Exchange, Notes};
 use crate::middleware::identity::Identity;
 use crate::middleware::subject::{cut, subject};
@@ -65,15 +65,27 @@ impl Pending {
             let place = faults.iter().position(|(answered, _)| !is_batch || (id.is_some() && *answered == id));
             let fault = place.map(|place| faults.swap_remove(place).1);
             let outcome = match &fault {
-                _ if self.notes.is_denied() => outcome::DENIED,
+                _ if self.notes.is_denied() || self.is_of_another(status) => outcome::DENIED,
                 Some(_) => "application_error",
                 None => outcome::of(status),
             };
-            self.write(message, outcome, fault, Some((answer, size)));
+            self.write(message, outcome, fault, Some((status, answer, size)));
         }
     }
 
-    fn write(&self, message: Option<&Message>, outcome: &str, fault: Option<Fault>, answer: Option<(&[u8], usize)>) {
+    /// Whether a request was refused because the session that it named is somebody else's. A handshake that names one begins
+    /// another.
+    fn is_of_another(&self, status: StatusCode) -> bool {
+        self.notes.names_session_of_another() && status == StatusCode::NOT_FOUND
+    }
+
+    fn write(
+        &self,
+        message: Option<&Message>,
+        outcome: &str,
+        fault: Option<Fault>,
+        answer: Option<(StatusCode, &[u8], usize)>,
+    ) {
         let settings = &self.recorder.settings;
         let kind = self.kind(message);
         if !settings.records(kind) {
@@ -82,14 +94,15 @@ impl Pending {
         let now = OffsetDateTime::now_utc().format(&Rfc3339).unwrap_or_default();
         let identity = self.notes.identity().map(Arc::as_ref);
         let mut data = Data::default();
-        let size = answer.map(|(_, size)| size).filter(|_| settings.has_answers && !self.opens_stream);
+        let size = answer.map(|(.., size)| size).filter(|_| settings.has_answers && !self.opens_stream);
         if let Some(request) = message
             && settings.has_requests
             && request.text().len() <= settings.data_bytes
         {
             data.request = Some(said(request.text()));
         }
-        if let Some((answer, _)) = answer.filter(|(answer, _)| settings.has_answers && !answer.is_empty()) {
+        let session_of_another = answer.is_some_and(|(status, ..)| self.is_of_another(status));
+        if let Some((_, answer, _)) = answer.filter(|(_, answer, _)| settings.has_answers && !answer.is_empty()) {
             let answer = String::from_utf8_lossy(answer);
             data.response = Some(said(cut(&answer, settings.data_bytes).as_bytes()));
         }
@@ -108,19 +121,19 @@ impl Pending {
             delegation: identity
                 .and_then(|identity| identity.delegation.as_ref())
                 .map(|delegation| delegation.json(settings.hops)),
-            metadata: Metadata { extra: self.extra(fault, size) },
+            metadata: Metadata { extra: Extra { course: self.course(fault, size), session_of_another } },
             data,
         };
         self.recorder.sink.write(&record);
     }
 
-    fn extra(&self, fault: Option<Fault>, size: Option<usize>) -> Extra<'_> {
+    fn course(&self, fault: Option<Fault>, size: Option<usize>) -> Course<'_> {
         let transport = self.recorder.settings.transport.as_str();
         if self.opens_stream {
-            return Extra::Stream { transport, user_agent: self.source.extra.user_agent.as_deref() };
+            return Course::Stream { transport, user_agent: self.source.extra.user_agent.as_deref() };
         }
         let (code, message) = fault.map(|fault| (fault.code, fault.message)).unzip();
-        Extra::Answer {
+        Course::Answer {
             duration_ms: self.began.elapsed().as_millis(),
             transport: if transport == "sse" { "sse" } else { "http" },
             response_size_bytes: size,

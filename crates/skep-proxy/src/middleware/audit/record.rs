@@ -72,8 +72,17 @@ pub(super) struct Metadata<'a> {
 }
 
 #[derive(Serialize)]
+pub(super) struct Extra<'a> {
+    #[serde(flatten)]
+    pub(super) course: Course<'a>,
+    /// Whether the request was refused because it named a session that is somebody else's.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) session_of_another: bool,
+}
+
+#[derive(Serialize)]
 #[serde(untagged)]
-pub(super) enum Extra<'a> {
+pub(super) enum Course<'a> {
     /// How a stream began.
     Stream { transport: &'a str, user_agent: Option<&'a str> },
     /// How a request was answered.

@@ -56,7 +56,7 @@ impl Way {
         let middleware = Middleware::default();
         middleware.replace(Chain::new(steps));
         let chained = |bridge| Proxy::streamable(bridge).with_middleware(middleware);
-        let mut setup = Setup::new(limits(), SessionStore::Memory, chained).await;
+        let mut setup = Setup::new(limits(), SessionStore::memory(), chained).await;
         let mut server = setup.server().await;
         let seen = Arc::new(Mutex::new(Vec::new()));
         let all = Arc::clone(&seen);

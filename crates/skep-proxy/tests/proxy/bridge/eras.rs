@@ -131,7 +131,7 @@ async fn a_process_of_an_era_that_somebody_names_is_not_asked_for_it() {
             bridge.say_era(era);
             Proxy::streamable(bridge)
         };
-        let mut setup = Setup::new(limits(), SessionStore::Memory, proxy).await;
+        let mut setup = Setup::new(limits(), SessionStore::memory(), proxy).await;
         let server = setup.server().await;
         (setup, server)
     };

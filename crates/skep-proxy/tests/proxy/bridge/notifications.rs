@@ -108,7 +108,7 @@ async fn trap_6_whoever_may_not_watch_is_not_told() {
     let steps = vec![Step::Authenticate(Authentication::Anonymous), Step::Parse, Step::Authorize(authorizer)];
     let chain = Middleware::new(Chain::new(steps));
     let guarded = |bridge| Proxy::streamable(bridge).with_middleware(chain);
-    let mut setup = Setup::new(limits(), SessionStore::Memory, guarded).await;
+    let mut setup = Setup::new(limits(), SessionStore::memory(), guarded).await;
     let (mut server, session) = setup.begin().await;
     let mut stream = setup.send(Request::listen(&session)).await;
     let subscribe = |id: u64, uri: &str| {

@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::server::{Server, Setup};
-use crate::http::{Request, call, request};
+use skep_proxy::{Proxy, SessionStore};
+
+use super::server::{Server, Setup, limits};
+use crate::http::{Request, call, initialize, request};
 
 /// What a tool answers that knows all words.
 fn content() -> Value {
@@ -41,6 +43,40 @@ async fn results_are_in_the_words_of_the_session() {
     assert_eq!(kinds(&setup, &mut server, post()).await, "audio text");
     let named = post().header("MCP-Protocol-Version", "2025-11-25");
     assert_eq!(kinds(&setup, &mut server, named).await, "audio resource_link");
+}
+
+#[tokio::test]
+async fn a_strict_proxy_refuses_a_revision_that_nobody_knows_whatever_is_asked() {
+    for is_strict in [false, true] {
+        let proxy = |bridge| {
+            let proxy = Proxy::streamable(bridge);
+            if is_strict { proxy.with_strict_versions() } else { proxy }
+        };
+        let mut setup = Setup::new(limits(), SessionStore::memory(), proxy).await;
+        let (_server, session) = setup.begin().await;
+        let asked = |version: &'static str| {
+            let named = |request: Request| request.header("MCP-Protocol-Version", version);
+            [
+                (named(Request::post(&call(1, "t")).in_session(&session)), true),
+                (named(Request::post(&initialize("2025-11-25"))), false),
+                (named(Request::listen(&session)), false),
+                (named(Request::new("DELETE", "/mcp").in_session("nobody")), false),
+            ]
+        };
+        for (request, is_refused_always) in asked("2099-01-01") {
+            let told = format!("{request:?}");
+            let mut answer = setup.send(request).await;
+            let is_refused = is_strict || is_refused_always;
+            assert_eq!(answer.status == 400, is_refused, "{told}: {}", answer.status);
+            if is_refused {
+                let error = answer.json().await["error"].clone();
+                assert_eq!((&error["code"], &error["data"]["requested"]), (&json!(-32022), &json!("2099-01-01")));
+            }
+        }
+        for (request, _) in asked("2025-11-25").into_iter().skip(1) {
+            assert_ne!(setup.send(request).await.status, 400);
+        }
+    }
 }
 
 #[tokio::test]

@@ -153,11 +153,11 @@ impl Setup {
     }
 
     pub(crate) async fn with_limits(limits: Limits) -> Self {
-        Self::new(limits, SessionStore::Memory, Proxy::streamable).await
+        Self::new(limits, SessionStore::memory(), Proxy::streamable).await
     }
 
     pub(crate) async fn sse(forwarded: Forwarded) -> Self {
-        Self::new(limits(), SessionStore::Memory, |bridge| Proxy::sse(bridge, forwarded)).await
+        Self::new(limits(), SessionStore::memory(), |bridge| Proxy::sse(bridge, forwarded)).await
     }
 
     pub(crate) async fn new(limits: Limits, store: SessionStore, proxy: impl FnOnce(Arc<Bridge>) -> Proxy) -> Self {
@@ -177,7 +177,7 @@ impl Setup {
     async fn own(most: usize, proxy: impl FnOnce(Arc<Bridge>) -> Proxy) -> Self {
         Self::with(proxy, |readiness, played| {
             let processes = PlayedOnes(played, Arc::new(Semaphore::new(most)));
-            Bridge::with_processes(limits(), readiness, SessionStore::Memory, processes)
+            Bridge::with_processes(limits(), readiness, SessionStore::memory(), processes)
         })
         .await
     }

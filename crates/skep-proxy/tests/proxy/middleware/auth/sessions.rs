@@ -1,14 +1,17 @@
 //! A session belongs to whoever began it. To anybody else it is not there, even when they know its name.
 
 use jsonwebtoken::Algorithm;
+use redis::Commands as _;
 use serde_json::{Value, json};
-use skep_proxy::middleware::{Authentication, Chain, Middleware, Oidc, Step};
+use skep_conformance::redis::RedisServer;
+use skep_proxy::middleware::{Audit, Authentication, Chain, Middleware, Oidc, Step};
 use skep_proxy::{Forwarded, Proxy, SessionStore};
 
 use super::issuer::{Issuer, Key};
 use crate::bridge::server::{Setup, limits};
 use crate::http::{Request, Response, call, initialize};
-use crate::middleware::Guarded;
+use crate::middleware::{Guarded, audit};
+use crate::redis::{look, store};
 use crate::transparent::server::with_sessions;
 
 /// An issuer, and what stands for its users.
@@ -76,7 +79,7 @@ async fn a_session_of_the_bridge_is_of_no_use_to_others() {
     let users = Users::new().await;
     let middleware = users.middleware();
     let proxy = |bridge| Proxy::streamable(bridge).with_middleware(middleware);
-    let mut setup = Setup::new(limits(), SessionStore::Memory, proxy).await;
+    let mut setup = Setup::new(limits(), SessionStore::memory(), proxy).await;
     let mut server = setup.server().await;
     let offer = users.as_user("ann", Request::post(&initialize("2025-11-25")));
     let (begun, _) = tokio::join!(setup.send(offer), server.agree());
@@ -102,11 +105,60 @@ async fn a_session_of_the_bridge_is_of_no_use_to_others() {
 }
 
 #[tokio::test]
+async fn whoever_names_a_session_of_another_is_recorded() {
+    let (users, folder) = (Users::new().await, tempfile::tempdir().unwrap());
+    let mut steps = users.steps();
+    steps.insert(0, Step::Audit(Audit::new(audit::settings(&folder)).unwrap()));
+    let guarded = Guarded::new(steps, with_sessions("s")).await;
+    let begun = guarded.send(users.as_user("ann", Request::post(&initialize("2025-11-25")))).await;
+    let session = begun.header("mcp-session-id").unwrap().to_owned();
+    drop(begun);
+    let mut count = audit::records(&folder, 1).await.len();
+    let recorded = async |count: &mut usize, request: Request| {
+        let mut answer = guarded.send(users.as_user("bob", request)).await;
+        answer.text().await;
+        *count += 1;
+        let record = audit::records(&folder, *count).await.pop().unwrap();
+        assert_eq!(record["subjects"]["user_id"], "bob");
+        let extra = &record["metadata"]["extra"]["session_of_another"];
+        (answer.status, record["outcome"].as_str().unwrap().to_owned(), extra.clone())
+    };
+    for (stolen, unknown) in uses(&session).into_iter().zip(uses("nobody")) {
+        assert_eq!(recorded(&mut count, stolen).await, (404, "denied".to_owned(), json!(true)));
+        assert_eq!(recorded(&mut count, unknown).await, (404, "failure".to_owned(), Value::Null));
+    }
+    // Whoever begins anew gets nothing of the other session.
+    let anew = Request::post(&initialize("2025-11-25")).in_session(&session);
+    assert_eq!(recorded(&mut count, anew).await, (200, "success".to_owned(), Value::Null));
+}
+
+#[tokio::test]
+async fn a_session_lives_no_longer_for_being_named_by_others() {
+    let Some(redis) = RedisServer::start("a_session_lives_no_longer_for_being_named_by_others") else { return };
+    let users = Users::new().await;
+    let middleware = users.middleware();
+    let proxy = |bridge| Proxy::streamable(bridge).with_middleware(middleware);
+    let mut setup = Setup::new(limits(), store(&redis).await, proxy).await;
+    let mut server = setup.server().await;
+    let offer = users.as_user("ann", Request::post(&initialize("2025-11-25")));
+    let (begun, _) = tokio::join!(setup.send(offer), server.agree());
+    let session = begun.header("mcp-session-id").unwrap().to_owned();
+    let (mut looking, key) = (look(&redis), format!("thv:proxy:session:{session}"));
+    let _: () = looking.expire(&key, 60).unwrap();
+    for stolen in uses(&session) {
+        assert_eq!(setup.send(users.as_user("bob", stolen)).await.status, 404);
+        assert!((1..=60).contains(&looking.ttl::<_, i64>(&key).unwrap()), "it was not used");
+    }
+    assert_eq!(setup.send(users.as_user("ann", Request::listen(&session))).await.status, 200);
+    assert!(looking.ttl::<_, i64>(&key).unwrap() > 7000);
+}
+
+#[tokio::test]
 async fn the_address_for_messages_is_of_no_use_to_others() {
     let users = Users::new().await;
     let middleware = users.middleware();
     let proxy = |bridge| Proxy::sse(bridge, Forwarded::default()).with_middleware(middleware);
-    let mut setup = Setup::new(limits(), SessionStore::Memory, proxy).await;
+    let mut setup = Setup::new(limits(), SessionStore::memory(), proxy).await;
     let mut server = setup.server().await;
     let open = Request::new("GET", "/sse").header("Accept", "text/event-stream");
     let mut stream = setup.send(users.as_user("ann", open)).await;
