@@ -57,6 +57,9 @@ pub(crate) struct HttpLine {
     next: Arc<AtomicU64>,
 }
 
+/// How long a server may take to take a message that it need not answer.
+const TELLING: Duration = Duration::from_secs(10);
+
 /// By which rules the server is talked to.
 #[derive(Debug, Clone)]
 enum Speaks {
@@ -262,7 +265,10 @@ impl Line for HttpLine {
     }
 
     fn tell(&self, message: Bytes) -> BoxFuture<'_, bool> {
-        Box::pin(async { self.post(message, None).await.is_ok() })
+        Box::pin(async {
+            let told = tokio::time::timeout(TELLING, self.post(message, None)).await;
+            told.is_ok_and(|told| told.is_ok())
+        })
     }
 
     fn doubt(&self) {

@@ -136,6 +136,13 @@ pub(crate) enum NoSession {
 pub(crate) struct Unbegun;
 
 impl NoSession {
+    /// Whether the same client gets none later, either.
+    pub(super) fn is_final(&self) -> bool {
+        let Self::Lost(Lost::Refused(answer)) = self else { return matches!(self, Self::Refused(_)) };
+        let status = answer.status();
+        status.is_client_error() && !matches!(status.as_u16(), 408 | 425 | 429)
+    }
+
     /// What a client is told.
     pub(crate) fn answer(self, id: Option<&Id>) -> Answer {
         match self {
@@ -177,4 +184,32 @@ pub(crate) fn result(id: &str, result: &str) -> Bytes {
 /// An answer with an error, as text.
 pub(crate) fn error(id: &str, error: &str) -> Bytes {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_will_not_change_is_final() {
+        let refused = |status: u16| {
+            let status = StatusCode::from_u16(status).unwrap();
+            NoSession::Lost(Lost::Refused(Box::new(answer::empty(status))))
+        };
+        for (none, is_final) in [
+            (refused(401), true),
+            (refused(403), true),
+            (refused(404), true),
+            (refused(408), false),
+            (refused(429), false),
+            (refused(503), false),
+            (NoSession::Refused("no".to_owned()), true),
+            (NoSession::Full, false),
+            (NoSession::Lost(Lost::Unreached), false),
+            (NoSession::Lost(Lost::TimedOut), false),
+            (NoSession::Lost(Lost::NoSession), false),
+        ] {
+            assert_eq!(none.is_final(), is_final, "{none:?}");
+        }
+    }
 }

@@ -183,10 +183,12 @@ impl Listener {
         }
         drop(before);
         loop {
-            if let Ok(seat) = self.client.hosts.seat("{}", Sharing::OnlyOnce).await {
-                return self.hear(seat).await;
+            match self.client.hosts.seat("{}", Sharing::OnlyOnce).await {
+                Ok(seat) => return self.hear(seat).await,
+                // It has none for this client, who has to ask anew to be told why.
+                Err(refused) if refused.is_final() => return None,
+                Err(_) => pauses.pause().await,
             }
-            pauses.pause().await;
         }
     }
 

@@ -100,7 +100,8 @@ impl Parking {
             let over: HashMap<String, Place> = over;
             over.into_values().collect()
         };
-        for Place { parked, .. } in over {
+        // All at once: a server that does not listen to one of them need not make the others wait.
+        let told = over.into_iter().map(async |Place { parked, .. }| {
             for (asked, question) in &parked.pending {
                 let answer = if question.method == "elicitation/create" {
                     line::result(asked.as_json(), r#"{"action":"cancel"}"#)
@@ -110,7 +111,8 @@ impl Parking {
                 parked.seat.line.tell(answer).await;
             }
             // Dropping the replies calls the request off, and dropping the seat gives the session back.
-        }
+        });
+        futures::future::join_all(told).await;
     }
 }
 

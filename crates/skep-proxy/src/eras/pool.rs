@@ -24,7 +24,7 @@ const OLDEST: Duration = Duration::from_hours(1);
 const PER_CLIENT: usize = 8;
 const ALL: usize = 256;
 /// How long a server may take for the end of a session.
-const FAREWELL: Duration = Duration::from_secs(2);
+pub(super) const FAREWELL: Duration = Duration::from_secs(2);
 
 /// What a session is for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -43,6 +43,8 @@ pub(crate) struct Pool {
     idle: Duration,
     oldest: Duration,
     sessions: Mutex<Vec<Entry>>,
+    /// Whose sessions are being opened. They have their places already. Locked after the sessions.
+    coming: Mutex<Vec<Holder>>,
     /// One session at a time is opened for a purpose; the others of that purpose find it open.
     opening: Mutex<HashMap<Purpose, Arc<tokio::sync::Mutex<()>>>>,
     farewells: Mutex<tokio::task::JoinSet<()>>,
@@ -106,6 +108,7 @@ impl Pool {
             idle: settings.session_idle,
             oldest: OLDEST,
             sessions: Mutex::default(),
+            coming: Mutex::default(),
             opening: Mutex::default(),
             farewells: Mutex::default(),
         }
@@ -142,7 +145,7 @@ impl Pool {
         if let Some(lease) = self.take(&purpose, is_exclusive) {
             return Ok(lease);
         }
-        self.make_room(&purpose.principal)?;
+        let _place = self.make_room(&purpose.principal)?;
         let session = Arc::new(seats.opener.open(capabilities).await?);
         let now = Instant::now();
         let lease = Lease { pool: Arc::clone(self), session: Arc::clone(&session), is_last: false };
@@ -166,19 +169,25 @@ impl Pool {
         Some(Lease { pool: Arc::clone(self), session: Arc::clone(&entry.session), is_last: false })
     }
 
-    /// Ends sessions that nobody uses, if there are too many.
-    fn make_room(&self, principal: &Holder) -> Result<(), NoSession> {
+    /// A place for a session that is to be opened. Ends sessions that nobody uses, if there are too many.
+    fn make_room(&self, principal: &Holder) -> Result<Coming<'_>, NoSession> {
         let mut sessions = self.sessions.lock();
+        let mut coming = self.coming.lock();
         let own = |entry: &Entry| entry.purpose.principal == *principal && principal.is_known();
-        while sessions.len() >= ALL || sessions.iter().filter(|entry| own(entry)).count() >= PER_CLIENT {
-            let is_own_full = sessions.iter().filter(|entry| own(entry)).count() >= PER_CLIENT;
+        let own_coming = coming.iter().filter(|holder| *holder == principal && principal.is_known()).count();
+        loop {
+            let is_own_full = sessions.iter().filter(|entry| own(entry)).count() + own_coming >= PER_CLIENT;
+            if !is_own_full && sessions.len() + coming.len() < ALL {
+                break;
+            }
             let unused =
                 sessions.iter().enumerate().filter(|(_, entry)| entry.users == 0 && (!is_own_full || own(entry)));
             let Some((index, _)) = unused.min_by_key(|(_, entry)| entry.used) else { return Err(NoSession::Full) };
             let entry = sessions.swap_remove(index);
             self.end(entry.session);
         }
-        Ok(())
+        coming.push(principal.clone());
+        Ok(Coming { pool: self, principal: principal.clone() })
     }
 
     /// Ends the sessions that were not used for too long.
@@ -213,6 +222,21 @@ impl Pool {
                 let _ = tokio::time::timeout(FAREWELL, session.end()).await;
             };
             farewells.spawn_on(farewell, &runtime);
+        }
+    }
+}
+
+/// The place of a session that is being opened. When it is open it has a place of its own.
+struct Coming<'a> {
+    pool: &'a Pool,
+    principal: Holder,
+}
+
+impl Drop for Coming<'_> {
+    fn drop(&mut self) {
+        let mut coming = self.pool.coming.lock();
+        if let Some(place) = coming.iter().position(|holder| *holder == self.principal) {
+            coming.swap_remove(place);
         }
     }
 }

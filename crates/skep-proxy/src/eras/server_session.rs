@@ -12,6 +12,7 @@ use skep_mcp::{Kind, Message, Revision, json, method};
 
 use super::http::HttpLine;
 use super::line::{self, Line, Lost, NoSession};
+use super::pool::FAREWELL;
 use crate::stdio::LineSession;
 
 /// How long a server may take for a handshake.
@@ -77,6 +78,23 @@ impl Opener for HttpLine {
     }
 }
 
+/// A session that the server has opened, and that is not used yet. When nobody comes to use it, the server is told.
+struct Unused(Option<HttpLine>);
+
+impl Unused {
+    fn is_used(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Unused {
+    fn drop(&mut self) {
+        if let (Some(line), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current()) {
+            runtime.spawn(async move { tokio::time::timeout(FAREWELL, line.end()).await });
+        }
+    }
+}
+
 /// Makes the handshake.
 async fn open(line: &HttpLine, capabilities: &str) -> Result<ServerSession, NoSession> {
     let capabilities: Value = serde_json::from_str(capabilities).unwrap_or_default();
@@ -86,6 +104,7 @@ async fn open(line: &HttpLine, capabilities: &str) -> Result<ServerSession, NoSe
     let request = line::request(method::INITIALIZE, &params);
     let shaken = async {
         let (session, mut replies) = line.legacy().shake_hands(&request).await.map_err(NoSession::Lost)?;
+        let unused = Unused(Some(line.within(session.clone(), Revision::NEWEST_WITH_HANDSHAKE)));
         let mut answer: Option<Message> = None;
         while let Some(message) = replies.next().await {
             answer = Some(message).filter(|message| message.kind() == Kind::Response);
@@ -102,6 +121,7 @@ async fn open(line: &HttpLine, capabilities: &str) -> Result<ServerSession, NoSe
         let line = line.within(session, revision);
         let initialized = format!(r#"{{"jsonrpc":"2.0","method":"{}"}}"#, method::INITIALIZED);
         line.tell(initialized.into()).await;
+        unused.is_used();
         Ok(ServerSession::of_http(line, result))
     };
     tokio::time::timeout(HANDSHAKE, shaken).await.unwrap_or(Err(NoSession::Lost(Lost::TimedOut)))

@@ -2,24 +2,40 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use http::HeaderValue;
 use parking_lot::Mutex;
-use skep_mcp::fault::Fault;
+use skep_mcp::fault::{Fault, INTERNAL_ERROR};
 use skep_mcp::lines::{Line as Text, LineSplitter};
 use skep_mcp::{Kind, Message, MetaKey, Param, Revision, method, translate};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio_util::sync::CancellationToken;
 
 use super::{BUFFER, Credentials};
 use crate::eras::http::HttpLine;
-use crate::eras::line::{Line, Replies};
+use crate::eras::line::{Line, Lost, Replies};
 use crate::eras::modern_client::Running;
 use crate::limits;
+use crate::pauses::Pauses;
 use crate::stdio::{ConnectError, Connector, Streams};
+
+/// How long a server may take to take a message that has no answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long what was said before the end of a conversation may take to be read.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+/// How long a server may take for the end of a session.
+const FAREWELL: Duration = Duration::from_secs(2);
+/// How often in a row a stream that was there is looked for, and how long is waited in between.
+const ATTEMPTS: u32 = 10;
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// A stream that lasted so long did not just break.
+const STEADY: Duration = Duration::from_secs(10);
 
 /// A server, for one session.
 #[derive(Debug)]
@@ -37,23 +53,41 @@ impl Connector for StreamableServer {
         let (input, sent) = tokio::io::duplex(BUFFER);
         let (said, output) = tokio::io::duplex(BUFFER);
         let (sender, lines) = mpsc::channel(limits::QUEUED_MESSAGES);
+        let session = Arc::<Mutex<Option<HttpLine>>>::default();
         let talk = Talk {
             line: self.line.clone(),
             credentials: Arc::clone(&self.credentials),
             agreed: None,
+            session: Arc::clone(&session),
+            lost: CancellationToken::new(),
             said: sender,
             running: Arc::default(),
+            late: Vec::new(),
             listening: None,
         };
         let (talking, writing) = (talk.run(sent, self.largest), write(lines, said));
         let running = Running(tokio::spawn(async move {
+            tokio::pin!(writing);
             tokio::select! {
-                () = talking => {}
-                () = writing => {}
+                // Whoever was answered by then is still told.
+                () = talking => drop(tokio::time::timeout(LAST_WORDS, writing).await),
+                () = &mut writing => {}
             }
         }));
-        let ending = Box::pin(async move { drop(running) });
+        let ending = Box::pin(end(running, session, Arc::clone(&self.credentials)));
         Box::pin(std::future::ready(Ok(Streams { input: Box::new(input), output: Box::new(output), ending })))
+    }
+}
+
+/// Ends a conversation, and then its session at the server, if there is one.
+async fn end(mut conversation: Running, session: Arc<Mutex<Option<HttpLine>>>, credentials: Arc<Credentials>) {
+    conversation.0.abort();
+    // It could still begin a session.
+    let _ = (&mut conversation.0).await;
+    let session = session.lock().take();
+    if let Some(line) = session {
+        let line = credentials.on(&line);
+        let _ = tokio::time::timeout(FAREWELL, line.end()).await;
     }
 }
 
@@ -75,15 +109,33 @@ struct Talk {
     credentials: Arc<Credentials>,
     /// The session that the server gave, if it did, and the revision that was agreed on.
     agreed: Option<(Option<HeaderValue>, Revision)>,
+    /// The way to the server within that session, for whoever ends it.
+    session: Arc<Mutex<Option<HttpLine>>>,
+    /// Cancelled when the server does not know the session any more.
+    lost: CancellationToken,
     said: mpsc::Sender<Bytes>,
     /// Requests that wait for their answers, by their ids.
     running: Arc<Mutex<HashMap<Box<str>, Running>>>,
+    /// Messages without an answer that the server has not taken in time.
+    late: Vec<Running>,
     /// What listens for what belongs to no request.
     listening: Option<Running>,
 }
 
 impl Talk {
-    async fn run(mut self, mut sent: DuplexStream, largest: usize) {
+    /// Talks until nobody sends any more, or until the session is lost. In the next conversation there is a handshake.
+    async fn run(mut self, sent: DuplexStream, largest: usize) {
+        let lost = self.lost.clone();
+        tokio::select! {
+            () = lost.cancelled() => {
+                // There is none that could be ended.
+                *self.session.lock() = None;
+            }
+            () = self.read(sent, largest) => {}
+        }
+    }
+
+    async fn read(&mut self, mut sent: DuplexStream, largest: usize) {
         let mut lines = LineSplitter::new(largest);
         while matches!(sent.read_buf(lines.buffer()).await, Ok(read) if read > 0) {
             while let Some(line) = lines.next_line() {
@@ -116,7 +168,7 @@ impl Talk {
                 self.running.lock().remove(id);
             }
             (_, name) => {
-                line.tell(message.text().clone()).await;
+                self.tell(line.clone(), message.text().clone()).await;
                 if name == method::INITIALIZED {
                     self.listen(line);
                 }
@@ -133,6 +185,7 @@ impl Talk {
         while let Some(reply) = replies.next().await {
             if let Some(revision) = reply.result().and_then(translate::agreed) {
                 self.agreed = Some((session.clone(), revision));
+                *self.session.lock() = Some(line.within(session.clone(), revision));
             }
             // Without anybody who reads it there is nobody to tell.
             let _ = self.said.send(reply.text().clone()).await;
@@ -140,7 +193,7 @@ impl Talk {
     }
 
     fn ask(&self, line: HttpLine, request: Message) {
-        let (said, running) = (self.said.clone(), Arc::downgrade(&self.running));
+        let (said, lost, running) = (self.said.clone(), self.lost.clone(), Arc::downgrade(&self.running));
         let id: Box<str> = request.id().unwrap_or_default().into();
         let waiting = id.clone();
         // Held until it is among them, which it leaves at its end.
@@ -149,7 +202,12 @@ impl Talk {
             match line.ask(&request).await {
                 Ok(replies) if request.method() == method::LISTEN => pass(named(replies, &request), &said).await,
                 Ok(replies) => pass(replies, &said).await,
-                Err(lost) => refuse(&said, &request, &lost.fault()).await,
+                Err(Lost::NoSession) => {
+                    let told = "the MCP server has lost the session and did nothing; another one is begun";
+                    refuse(&said, &request, &Fault::new(INTERNAL_ERROR, told)).await;
+                    lost.cancel();
+                }
+                Err(problem) => refuse(&said, &request, &problem.fault()).await,
             }
             if let Some(running) = running.upgrade() {
                 running.lock().remove(&waiting);
@@ -158,13 +216,44 @@ impl Talk {
         all.insert(id, Running(task));
     }
 
+    /// Sends what has no answer, one after the other. A server that takes it only when it is done with it gets the next
+    /// meanwhile.
+    async fn tell(&mut self, line: HttpLine, message: Bytes) {
+        let mut telling = Running(tokio::spawn(async move {
+            line.tell(message).await;
+        }));
+        if tokio::time::timeout(PATIENCE, &mut telling.0).await.is_err() {
+            self.late.retain(|telling| !telling.0.is_finished());
+            self.late.push(telling);
+        }
+    }
+
     fn listen(&mut self, line: HttpLine) {
-        let said = self.said.clone();
-        self.listening = Some(Running(tokio::spawn(async move {
-            if let Some(replies) = line.overhear().await {
-                pass(replies, &said).await;
+        let listening = listen(line, Arc::clone(&self.credentials), self.said.clone());
+        self.listening = Some(Running(tokio::spawn(listening)));
+    }
+}
+
+/// Hands on what belongs to no request. A server that opens no stream for it at first has none. One that does not open it
+/// again may be away for a while.
+async fn listen(line: HttpLine, credentials: Arc<Credentials>, said: mpsc::Sender<Bytes>) {
+    let mut pauses = Pauses::new(FIRST_PAUSE, LONGEST_PAUSE);
+    let mut attempts = 1;
+    loop {
+        let begun = Instant::now();
+        let now = credentials.on(&line);
+        let replies = now.overhear().await;
+        attempts = if replies.is_some() { ATTEMPTS } else { attempts - 1 };
+        if attempts == 0 {
+            return;
+        }
+        if let Some(replies) = replies {
+            pass(replies, &said).await;
+            if begun.elapsed() > STEADY {
+                pauses = Pauses::new(FIRST_PAUSE, LONGEST_PAUSE);
             }
-        })));
+        }
+        pauses.pause().await;
     }
 }
 

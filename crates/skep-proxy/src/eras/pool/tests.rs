@@ -18,7 +18,11 @@ struct Counting(AtomicUsize);
 impl Opener for Counting {
     fn open<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<ServerSession, NoSession>> {
         self.0.fetch_add(1, Ordering::Relaxed);
-        Box::pin(async { Ok(ServerSession::of_http(line(None), "{}")) })
+        Box::pin(async {
+            // Others come meanwhile.
+            tokio::task::yield_now().await;
+            Ok(ServerSession::of_http(line(None), "{}"))
+        })
     }
 }
 
@@ -44,9 +48,13 @@ impl Setup {
     }
 
     async fn lease(&self, token: Option<&'static str>) -> Lease {
+        self.try_lease(token, false).await.unwrap()
+    }
+
+    async fn try_lease(&self, token: Option<&'static str>, is_exclusive: bool) -> Result<Lease, NoSession> {
         let (pool, opener) = (Arc::clone(&self.pool), Arc::clone(&self.opener));
         let seats = Seats { pool, eras: Arc::default(), line: line(token), opener };
-        self.pool.lease(&seats, "{}", false).await.unwrap()
+        self.pool.lease(&seats, "{}", is_exclusive).await
     }
 
     fn opened(&self) -> usize {
@@ -111,4 +119,18 @@ async fn a_session_that_is_old_ends_but_never_while_it_is_used() {
     drop(second);
     assert_eq!(setup.open(), 1, "it ends with the last one");
     drop(third);
+}
+
+#[tokio::test]
+async fn those_who_come_at_once_get_no_more_sessions_than_those_who_come_one_after_the_other() {
+    for (token, most) in [(None, ALL), (Some("Bearer a"), PER_CLIENT)] {
+        let setup = Setup::new(BackendSessions::PerPrincipal, |_| {});
+        let all = (0..most + 20).map(|_| setup.try_lease(token, true));
+        let (leases, full): (Vec<_>, Vec<_>) =
+            futures::future::join_all(all).await.into_iter().partition(Result::is_ok);
+        assert_eq!((leases.len(), setup.opened(), setup.open()), (most, most, most), "{token:?}");
+        assert!(full.iter().all(|none| matches!(none, Err(NoSession::Full))));
+        drop(leases);
+        assert!(setup.try_lease(token, true).await.is_ok(), "there is room again");
+    }
 }

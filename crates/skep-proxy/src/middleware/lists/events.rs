@@ -4,7 +4,7 @@ use bytes::Bytes;
 use skep_mcp::sse::{Event, Frame};
 
 use super::Editing;
-use super::message::{self, mentions};
+use super::message::{self, RESULT, is_wide, mentions};
 use crate::body::{Body, BodyError};
 use crate::middleware::refusal::Refusal;
 use crate::passing::{self, Change};
@@ -29,7 +29,9 @@ impl Editing {
     async fn edited(&self, event: Bytes) -> Bytes {
         // Not all clients agree where lines end, so that all of it counts and not only its data.
         let may_list = self.editor.kinds().iter().any(|kind| mentions(&event, kind.member()));
-        if !may_list && (self.asked.0.is_empty() || !mentions(&event, "result")) {
+        let may_answer =
+            || !self.asked.0.is_empty() && (mentions(&event, RESULT) || is_wide(&event) || !is_clear(&event));
+        if !may_list && !may_answer() {
             return event;
         }
         let read = Event::read(&event);
@@ -37,7 +39,7 @@ impl Editing {
             Some(data) if !has_bare_return(&event) => {
                 let data = Bytes::copy_from_slice(data);
                 match message::edit(self.editor.as_ref(), &self.asked, &data).await {
-                    Ok(None) if skep_mcp::Payload::read(data).is_ok() => return event,
+                    Ok(None) if message::is_clear(&data) => return event,
                     Ok(None) => Err(None),
                     other => other,
                 }
@@ -53,6 +55,11 @@ impl Editing {
             }
         }
     }
+}
+
+/// Whether an event says nothing, or a message.
+fn is_clear(event: &[u8]) -> bool {
+    Event::read(event).data.is_none_or(|data| data.trim_ascii().is_empty() || message::is_clear(&data))
 }
 
 /// A return that is no part of the end of a line for everybody. The first half of the last line may be cut off.

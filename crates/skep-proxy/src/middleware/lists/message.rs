@@ -8,6 +8,12 @@ use super::{Asked, Editor, Unreadable};
 use crate::middleware::ambiguity::fold;
 use crate::passing::MARK;
 
+/// What an answer that is no error holds.
+pub(super) const RESULT: &str = "result";
+
+/// How names may be written that are not there letter by letter: escaped, or with the two capitals beyond ASCII.
+const OTHER_LETTERS: [&[u8]; 3] = [b"\\u", "\u{17f}".as_bytes(), "\u{212a}".as_bytes()];
+
 /// Who may keep a list, in revisions that say so.
 const CACHE_SCOPE: &str = "cacheScope";
 
@@ -18,14 +24,19 @@ const INPUT_REQUIRED: &str = "\"input_required\"";
 /// The text with its lists edited; nothing when it has none. A text that cannot be read for sure is refused, with the id
 /// that it answers to, if that can be read.
 pub(super) async fn edit(editor: &dyn Editor, asked: &Asked, text: &Bytes) -> Result<Option<Bytes>, Option<Id>> {
-    let may_list = editor.kinds().iter().any(|kind| mentions(text, kind.member()));
-    if !mentions(text, "result") || (!may_list && asked.0.is_empty()) {
+    let may_list = || editor.kinds().iter().any(|kind| mentions(text, kind.member()));
+    if asked.0.is_empty() && !(mentions(text, RESULT) && may_list()) {
         return Ok(None);
     }
     let trimmed = trim(text).ok_or(None)?;
-    match Payload::read(trimmed).map_err(|error| error.id().cloned())? {
-        Payload::Single(message) => edit_message(editor, asked, &message).await,
-        Payload::Batch(messages) => {
+    if trimmed.is_empty() {
+        return Ok(None);
+    }
+    match Payload::read(trimmed.clone()) {
+        Err(_) if is_error(&trimmed) => Ok(None),
+        Err(error) => Err(error.id().cloned()),
+        Ok(Payload::Single(message)) => edit_message(editor, asked, &message).await,
+        Ok(Payload::Batch(messages)) => {
             let mut texts = Vec::new();
             let mut is_edited = false;
             for message in messages {
@@ -39,10 +50,40 @@ pub(super) async fn edit(editor: &dyn Editor, asked: &Asked, text: &Bytes) -> Re
     }
 }
 
-/// Whether a text may have a member of that name: it is there, or something is written in another way.
+/// Whether a text may have a member of that name: it is there, in whatever capitals, or something is written in another way.
 pub(super) fn mentions(text: &[u8], name: &str) -> bool {
-    let quoted = format!("\"{name}\"");
-    memchr::memmem::find(text, quoted.as_bytes()).is_some() || memchr::memmem::find(text, b"\\u").is_some()
+    let is_name = |at: usize| {
+        let rest = &text[at + 1..];
+        rest.get(name.len()) == Some(&b'"') && rest[..name.len()].eq_ignore_ascii_case(name.as_bytes())
+    };
+    memchr::memchr_iter(b'"', text).any(is_name)
+        || OTHER_LETTERS.iter().any(|other| memchr::memmem::find(text, other).is_some())
+}
+
+/// Whether nobody can take a text for the result of a request, in whatever capitals and letters.
+pub(super) fn holds_no_result(text: &[u8]) -> bool {
+    std::str::from_utf8(text).is_ok() && !is_wide(text) && !mentions(text, RESULT)
+}
+
+/// Whether the letters of a text may be wider than a byte. No text that we could read has such a byte.
+pub(super) fn is_wide(text: &[u8]) -> bool {
+    memchr::memchr(0, text).is_some()
+}
+
+/// Whether a text is a message, or a batch of them, and nothing else.
+pub(super) fn is_clear(text: &[u8]) -> bool {
+    match Payload::read(Bytes::copy_from_slice(text)) {
+        Ok(Payload::Single(_)) => true,
+        Ok(Payload::Batch(messages)) => messages.iter().all(Result::is_ok),
+        Err(_) => is_error(text),
+    }
+}
+
+/// Whether a text that is no message for us says that something went wrong, and nothing else, as it does without an id.
+fn is_error(text: &[u8]) -> bool {
+    let members = std::str::from_utf8(text).ok().and_then(|text| json::members(text).ok()).unwrap_or_default();
+    let is_failure = |(name, value): &(String, &str)| name == "error" && value.starts_with('{');
+    members.iter().any(is_failure) && !members.iter().any(|(name, _)| fold(name) == RESULT)
 }
 
 /// Without what parsers more patient than ours would skip. Nothing when it is no text.
@@ -55,6 +96,11 @@ async fn edit_message(editor: &dyn Editor, asked: &Asked, message: &Message) -> 
     let unreadable = || message.owned_id();
     // The result of something that is no answer.
     if message.kind() != Kind::Response && message.result().is_some() {
+        return Err(unreadable());
+    }
+    // Some clients do not care about capitals.
+    let members = json::members(message.as_str()).map_err(|_| unreadable())?;
+    if members.iter().any(|(name, _)| name != RESULT && fold(name) == RESULT) {
         return Err(unreadable());
     }
     let Some(result) = message.result() else { return Ok(None) };
@@ -73,7 +119,7 @@ async fn edit_message(editor: &dyn Editor, asked: &Asked, message: &Message) -> 
         }
     }
     let Some(changed) = changed else { return Ok(None) };
-    let place = json::find(message.as_str(), &["result"]).ok().flatten().ok_or_else(unreadable)?;
+    let place = json::find(message.as_str(), &[RESULT]).ok().flatten().ok_or_else(unreadable)?;
     Ok(Some(message.with([(place, changed.as_bytes())])))
 }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
-use http::{HeaderMap, Method};
+use http::{HeaderMap, Method, StatusCode};
 use http_body_util::{BodyExt as _, Limited};
 use skep_mcp::catalog::{CatalogKind, Item};
 use skep_mcp::{Id, Kind, Payload};
@@ -141,6 +141,11 @@ impl Editing {
         let (mut parts, body) = answer.into_parts();
         let Ok(body) = Limited::new(body, self.largest).collect().await else { return self.refuse() };
         let text = body.to_bytes();
+        // What is said about a failure, or about an answer that comes elsewhere, need not be a message.
+        let is_answer = parts.status.is_success() && parts.status != StatusCode::ACCEPTED;
+        if !is_answer && message::holds_no_result(&text) {
+            return Answer::from_parts(parts, Body::Full(text));
+        }
         match message::edit(self.editor.as_ref(), &self.asked, &text).await {
             Ok(None) => Answer::from_parts(parts, Body::Full(text)),
             Ok(Some(edited)) => {
@@ -170,7 +175,7 @@ impl Editing {
         let (parts, mut body) = answer.into_parts();
         let mut begun = Vec::new();
         while let Some(frame) = body.frame().await {
-            let Ok(frame) = frame else { return answer::empty(http::StatusCode::BAD_GATEWAY) };
+            let Ok(frame) = frame else { return answer::empty(StatusCode::BAD_GATEWAY) };
             begun.extend_from_slice(frame.data_ref().map(Bytes::as_ref).unwrap_or_default());
             if first_letter(&begun).is_some() || begun.len() > self.largest {
                 break;

@@ -199,6 +199,32 @@ async fn what_is_no_list_is_not_shown_to_those_who_asked_for_one() {
             assert!(text.contains("-32603") && !text.contains("secret"), "{result} as {kind}: {text}");
         }
     }
+    let clean = json!({"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "secret"}]}}).to_string();
+    let failed = r#""error":{"code":1,"message":""},"Result":"#;
+    let wide = |mark: &str| -> Vec<u8> {
+        format!("{mark}{clean}").encode_utf16().flat_map(u16::to_le_bytes).collect()
+    };
+    let other_end = clean.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    for body in [
+        clean.replace("\"result\"", "\"Result\"").into_bytes(),
+        clean.replace("\"result\"", "\"RESULT\"").into_bytes(),
+        clean.replace("\"result\"", "\"re\u{17f}ult\"").into_bytes(),
+        clean.replace("\"result\":", failed).into_bytes(),
+        b"secret".to_vec(),
+        wide(""),
+        wide("\u{feff}"),
+        other_end,
+    ] {
+        let (status, text) = told(steps(), 200, Some("application/json"), body.clone()).await;
+        assert!(status == 500 && text.contains("-32603") && !has_secret(&text), "{body:?}: {status} {text}");
+        let event = [&b"data: "[..], &body, b"\n\n"].concat();
+        let (_, text) = told(steps(), 200, Some(EVENTS), event).await;
+        assert!(text.contains("-32603") && !has_secret(&text), "{body:?} as an event: {text}");
+        if body.contains(&0) {
+            let (_, text) = told(steps(), 200, None, body.clone()).await;
+            assert!(text.contains("-32603") && !has_secret(&text), "{body:?} as it is: {text}");
+        }
+    }
     // Somebody who has to be asked something first gets no list yet.
     let asks = json!({"resultType": "input_required", "inputRequests": {}});
     let told = json!({"jsonrpc": "2.0", "id": 1, "result": asks}).to_string();
@@ -206,4 +232,30 @@ async fn what_is_no_list_is_not_shown_to_those_who_asked_for_one() {
     let guarded = Guarded::new(vec![Step::ToolLists(rules(&["feed"], &[]))], answer).await;
     let mut answer = guarded.send(Request::post(&request(1, "tools/list", &json!({})))).await;
     assert_eq!(answer.json().await["result"], asks);
+}
+
+/// Whether a text shows what is hidden, in letters of whatever width.
+fn has_secret(text: &str) -> bool {
+    text.replace('\0', "").contains("secret")
+}
+
+#[tokio::test]
+async fn what_a_server_says_besides_an_answer_passes_to_those_who_asked_for_a_list() {
+    let besides = concat!(
+        ": alive\n\nid: 1\ndata:\n\n",
+        "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progress\":1}}\n\n",
+        "data: {\"jsonrpc\":\"2.0\",\"id\":\"s\",\"method\":\"ping\"}\n\n",
+    );
+    let (_, text) = told(steps(), 200, Some(EVENTS), format!("{besides}data: {LIST}\n\n")).await;
+    assert_eq!(text, format!("{besides}data: {SHOWN}\n\n"));
+    let json = Some("application/json");
+    for (status, body) in [
+        (200, r#"{"jsonrpc":"2.0","id":5,"error":{"code":-32601,"message":"no"}}"#),
+        (200, r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}"#),
+        (202, "Accepted"),
+        (503, r#"{"error":"overloaded"}"#),
+        (502, "<html>"),
+    ] {
+        assert_eq!(told(steps(), status, json, body).await, (status, body.to_owned()));
+    }
 }

@@ -1,7 +1,9 @@
-//! Clients of streamable HTTP, with sessions and without, before a server that speaks HTTP+SSE only.
+//! Clients of streamable HTTP, with sessions and without, before a server that speaks HTTP+SSE only, and the other way
+//! round.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, StreamBody};
@@ -11,7 +13,7 @@ use serde_json::{Value, json};
 use skep_proxy::transparent::Dialect;
 use tokio::sync::mpsc;
 
-use super::server::{Before, Reply, Seen, Server, reply};
+use super::server::{Before, Reply, Seen, Server, reply, with_sessions};
 use crate::http::{PATIENCE, Request, call, initialize, modern};
 
 /// The streams of a server, each under its number.
@@ -176,4 +178,91 @@ async fn clients_of_the_servers_own_transport_pass_as_they_are() {
     assert_eq!(before.send(post.header("Accept", "text/event-stream")).await.status, 202);
     assert_eq!(server.seen()[0].body, odd);
     assert_eq!(stream.message().await.unwrap()["result"]["session"], 0);
+}
+
+/// Long enough for others to do something meanwhile.
+const MOMENT: Duration = Duration::from_millis(20);
+
+/// A client of HTTP+SSE that is past its handshake.
+struct Older {
+    stream: crate::http::Response,
+    path: String,
+}
+
+impl Older {
+    async fn begin(before: &Before) -> Self {
+        let mut stream = before.send(Request::new("GET", "/sse").header("Accept", "text/event-stream")).await;
+        let event = stream.event().await.unwrap();
+        let path = event[event.find("/mcp").unwrap()..].trim_end().to_owned();
+        let mut older = Self { stream, path };
+        assert_eq!(older.post(before, &initialize("2024-11-05")).await, 202);
+        assert_eq!(older.stream.message().await.unwrap()["result"]["protocolVersion"], "2024-11-05");
+        older
+    }
+
+    async fn post(&self, before: &Before, message: &Value) -> u16 {
+        let post = Request::new("POST", &self.path).header("Content-Type", "application/json");
+        before.send(post.body(message.to_string())).await.status
+    }
+
+    async fn ask(&mut self, before: &Before, id: u64) -> Value {
+        assert_eq!(self.post(before, &call(id, "t")).await, 202);
+        self.stream.message().await.unwrap()
+    }
+
+    /// Asks until there is a result. Meanwhile the proxy says that it is not ready, or that the server went away.
+    async fn ask_again(&mut self, before: &Before) -> Value {
+        let asking = async {
+            for id in 100.. {
+                if self.post(before, &call(id, "t")).await == 202 {
+                    let answer = self.stream.message().await.unwrap();
+                    assert_eq!(answer["id"], id);
+                    if answer.get("result").is_some() {
+                        return answer["result"].clone();
+                    }
+                }
+                tokio::time::sleep(MOMENT).await;
+            }
+            unreachable!("there always is another id")
+        };
+        tokio::time::timeout(PATIENCE, asking).await.unwrap()
+    }
+}
+
+#[tokio::test]
+async fn a_client_of_the_older_transport_outlives_the_sessions_of_its_server_more_than_once() {
+    let server = Server::start(with_sessions("a")).await;
+    let before = Before::local(Dialect::Streamable, &server.address).await;
+    let mut older = Older::begin(&before).await;
+    assert_eq!(older.ask(&before, 1).await["result"]["session"], "a-0");
+    for letter in ["b", "c"] {
+        // It answers that it knows no such session.
+        server.replace(with_sessions(letter));
+        let refused = older.ask(&before, 2).await;
+        assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(2), &json!(-32603)));
+        assert_eq!(older.ask_again(&before).await["session"], format!("{letter}-0"));
+        assert_eq!(older.ask(&before, 3).await["result"]["session"], format!("{letter}-0"));
+        let seen = server.seen();
+        assert_eq!(seen.iter().filter(|seen| seen.json()["method"] == "initialize").count(), 1);
+        assert!(seen.iter().all(|seen| seen.method != "DELETE"), "there is nothing to end");
+    }
+}
+
+#[tokio::test]
+async fn the_session_at_the_server_ends_with_the_stream_of_its_client() {
+    let server = Server::start(with_sessions("a")).await;
+    let before = Before::local(Dialect::Streamable, &server.address).await;
+    let mut older = Older::begin(&before).await;
+    assert_eq!(older.ask(&before, 1).await["result"]["session"], "a-0");
+    drop(older);
+    let ended = async {
+        loop {
+            if let Some(ended) = server.seen().into_iter().find(|seen| seen.method == "DELETE") {
+                return ended;
+            }
+            tokio::time::sleep(MOMENT).await;
+        }
+    };
+    let ended = tokio::time::timeout(PATIENCE, ended).await.unwrap();
+    assert_eq!((ended.target.as_str(), ended.header("mcp-session-id")), ("/mcp", Some("a-0")));
 }
