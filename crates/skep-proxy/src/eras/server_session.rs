@@ -82,7 +82,7 @@ impl Opener for HttpLine {
 struct Unused(Option<HttpLine>);
 
 impl Unused {
-    fn is_used(mut self) {
+    fn keep(mut self) {
         self.0 = None;
     }
 }
@@ -121,7 +121,7 @@ async fn open(line: &HttpLine, capabilities: &str) -> Result<ServerSession, NoSe
         let line = line.within(session, revision);
         let initialized = format!(r#"{{"jsonrpc":"2.0","method":"{}"}}"#, method::INITIALIZED);
         line.tell(initialized.into()).await;
-        unused.is_used();
+        unused.keep();
         Ok(ServerSession::of_http(line, result))
     };
     tokio::time::timeout(HANDSHAKE, shaken).await.unwrap_or(Err(NoSession::Lost(Lost::TimedOut)))

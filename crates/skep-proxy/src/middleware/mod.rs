@@ -138,6 +138,7 @@ pub struct Chain {
     /// What a client may know before it has proved anything.
     resource: Option<ProtectedResource>,
     telemetry: Option<Telemetry>,
+    audits: Vec<Audit>,
 }
 
 impl Chain {
@@ -152,6 +153,11 @@ impl Chain {
             Step::Telemetry(telemetry) => Some(telemetry.clone()),
             _ => None,
         });
+        let audits = steps.iter().filter_map(|step| match step {
+            Step::Audit(audit) => Some(audit.clone()),
+            _ => None,
+        });
+        let audits = audits.collect();
         let rules = steps.iter().find_map(|step| match step {
             Step::ToolCalls(rules) => Some(rules.clone()),
             _ => None,
@@ -161,7 +167,8 @@ impl Chain {
             (Step::Webhooks(webhooks), Some(rules)) => Step::Webhooks(webhooks.among(rules.clone())),
             (step, _) => step,
         });
-        Self { layers: std::iter::once(outermost).chain(steps.map(Step::layer)).collect(), resource, telemetry }
+        let layers = std::iter::once(outermost).chain(steps.map(Step::layer)).collect();
+        Self { layers, resource, telemetry, audits }
     }
 
     /// Answers a request for what is known to everybody, if that is what it asks for.
@@ -230,7 +237,11 @@ impl Middleware {
 
     /// Ends what goes on besides requests. They have to have ended before.
     pub(crate) async fn close(&self) {
-        if let Some(telemetry) = &self.chain().telemetry {
+        let chain = self.chain();
+        for audit in &chain.audits {
+            audit.close().await;
+        }
+        if let Some(telemetry) = &chain.telemetry {
             telemetry.close().await;
         }
     }

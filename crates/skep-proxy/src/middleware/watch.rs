@@ -14,18 +14,20 @@ pub(super) trait Watcher: Send + Unpin + 'static {
     /// A part of it passes.
     fn see(&mut self, part: &[u8]);
 
-    /// It has ended. A client that goes away before that drops the watcher.
+    /// It has ended. When a client goes away before that, or the server breaks off, the watcher is dropped without it.
     fn end(&mut self);
 }
 
 /// The body, with somebody who watches it.
 pub(super) fn watched(body: Body, watcher: impl Watcher) -> Body {
-    Body::stream(Watched { body, watcher })
+    Body::stream(Watched { body, watcher, is_broken: false })
 }
 
 struct Watched<W> {
     body: Body,
     watcher: W,
+    /// What has broken off has no end.
+    is_broken: bool,
 }
 
 impl<W: Watcher> Stream for Watched<W> {
@@ -34,11 +36,16 @@ impl<W: Watcher> Stream for Watched<W> {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
             let Some(frame) = ready!(Pin::new(&mut self.body).poll_frame(context)) else {
-                self.watcher.end();
+                if !self.is_broken {
+                    self.watcher.end();
+                }
                 return Poll::Ready(None);
             };
             match frame {
-                Err(error) => return Poll::Ready(Some(Err(error))),
+                Err(error) => {
+                    self.is_broken = true;
+                    return Poll::Ready(Some(Err(error)));
+                }
                 Ok(frame) => {
                     let Ok(data) = frame.into_data() else { continue };
                     self.watcher.see(&data);

@@ -20,16 +20,13 @@ use super::{BUFFER, Credentials};
 use crate::eras::http::HttpLine;
 use crate::eras::line::{Line, Lost, Replies};
 use crate::eras::modern_client::Running;
+use crate::eras::pool::FAREWELL;
 use crate::limits;
 use crate::pauses::Pauses;
 use crate::stdio::{ConnectError, Connector, Streams};
 
-/// How long a server may take to take a message that has no answer.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// How long what was said before the end of a conversation may take to be read.
 const LAST_WORDS: Duration = Duration::from_secs(2);
-/// How long a server may take for the end of a session.
-const FAREWELL: Duration = Duration::from_secs(2);
 /// How often in a row a stream that was there is looked for, and how long is waited in between.
 const ATTEMPTS: u32 = 10;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -62,7 +59,6 @@ impl Connector for StreamableServer {
             lost: CancellationToken::new(),
             said: sender,
             running: Arc::default(),
-            late: Vec::new(),
             listening: None,
         };
         let (talking, writing) = (talk.run(sent, self.largest), write(lines, said));
@@ -116,8 +112,6 @@ struct Talk {
     said: mpsc::Sender<Bytes>,
     /// Requests that wait for their answers, by their ids.
     running: Arc<Mutex<HashMap<Box<str>, Running>>>,
-    /// Messages without an answer that the server has not taken in time.
-    late: Vec<Running>,
     /// What listens for what belongs to no request.
     listening: Option<Running>,
 }
@@ -168,7 +162,8 @@ impl Talk {
                 self.running.lock().remove(id);
             }
             (_, name) => {
-                self.tell(line.clone(), message.text().clone()).await;
+                // It has a time limit of its own, so that what follows does not wait for ever.
+                line.tell(message.text().clone()).await;
                 if name == method::INITIALIZED {
                     self.listen(line);
                 }
@@ -216,26 +211,14 @@ impl Talk {
         all.insert(id, Running(task));
     }
 
-    /// Sends what has no answer, one after the other. A server that takes it only when it is done with it gets the next
-    /// meanwhile.
-    async fn tell(&mut self, line: HttpLine, message: Bytes) {
-        let mut telling = Running(tokio::spawn(async move {
-            line.tell(message).await;
-        }));
-        if tokio::time::timeout(PATIENCE, &mut telling.0).await.is_err() {
-            self.late.retain(|telling| !telling.0.is_finished());
-            self.late.push(telling);
-        }
-    }
-
     fn listen(&mut self, line: HttpLine) {
         let listening = listen(line, Arc::clone(&self.credentials), self.said.clone());
         self.listening = Some(Running(tokio::spawn(listening)));
     }
 }
 
-/// Hands on what belongs to no request. A server that opens no stream for it at first has none. One that does not open it
-/// again may be away for a while.
+/// Hands on what belongs to no request. A server that opens no stream for it at first has none. One that does not open
+/// it again may be away for a while.
 async fn listen(line: HttpLine, credentials: Arc<Credentials>, said: mpsc::Sender<Bytes>) {
     let mut pauses = Pauses::new(FIRST_PAUSE, LONGEST_PAUSE);
     let mut attempts = 1;

@@ -52,6 +52,11 @@ impl Pending {
         }
     }
 
+    /// Whether the answer with such a status has a body that is sent.
+    pub(super) fn has_body(&self, status: StatusCode) -> bool {
+        self.verb != Method::HEAD && !matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
+    }
+
     /// Writes the record of a request that was answered so: one for each message of a batch.
     pub(super) fn end(mut self, status: StatusCode, answer: &[u8], size: usize) {
         self.is_written = true;

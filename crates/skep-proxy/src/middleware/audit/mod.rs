@@ -1,8 +1,9 @@
 //! A record of every request: who asked for what, and how it ended.
 //!
-//! One line of JSON for each, written before the answer has ended or, where the client goes away before that, when it
-//! does. A record is written in one piece, by its request or by another one that is writing just then, so that none is lost
-//! when the proxy stops.
+//! One line of JSON for each, made before the answer has ended or, where the client goes away before that, when it does. A
+//! thread of its own writes the lines, each in one piece, and no request waits for that: a place that does not take them
+//! costs records, which are counted in the log, and not requests. A proxy that stops waits until they are written, for some
+//! seconds at most.
 //! Neither headers nor tokens are in it; what a message says is in it only where that was asked for.
 
 mod event;
@@ -13,7 +14,7 @@ mod sink;
 mod watch;
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -28,8 +29,11 @@ use super::exchange::Exchange;
 use super::layer::{Layer, Next};
 use crate::answer::Answer;
 
+/// So long a proxy that stops waits for its records to be written.
+const LAST: Duration = Duration::from_secs(5);
+
 /// Records requests. Around everything that may refuse one.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Audit(Arc<Recorder>);
 
 /// What is recorded, and where.
@@ -45,6 +49,15 @@ impl Audit {
         settings.check()?;
         let sink = Sink::open(settings.file.as_deref())?;
         Ok(Self(Arc::new(Recorder { settings, sink })))
+    }
+
+    /// Waits until everything is written, but not for ever.
+    pub(crate) async fn close(&self) {
+        let recorder = Arc::clone(&self.0);
+        let writing = tokio::task::spawn_blocking(move || recorder.sink.flush(LAST));
+        if !writing.await.unwrap_or(false) {
+            tracing::error!("the last audit records are not written: nobody takes them");
+        }
     }
 }
 

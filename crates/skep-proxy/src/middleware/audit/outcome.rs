@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::Value;
 use skep_mcp::sse::{Event, Piece, Splitter};
-use skep_mcp::{Id, Message, Payload};
+use skep_mcp::{Id, Kind, Message, Payload};
 
 use crate::middleware::exchange::messages;
 use crate::middleware::subject::cut;
@@ -44,17 +44,27 @@ pub(super) fn faults(text: &[u8]) -> Vec<(Option<Id>, Fault)> {
     }
 }
 
+/// Whether a text that has not come to its end holds an answer all the same: a whole message, or an event with one.
+pub(super) fn is_answered(text: &[u8]) -> bool {
+    let is_response = |message: &Message| message.kind() == Kind::Response;
+    Payload::read(Bytes::copy_from_slice(text)).is_ok() || payloads(text).iter().flat_map(messages).any(is_response)
+}
+
 fn in_events(text: &[u8]) -> Vec<(Option<Id>, Fault)> {
+    payloads(text).iter().flat_map(messages).filter_map(in_message).collect()
+}
+
+/// What the events of a stream say that have come as a whole.
+fn payloads(text: &[u8]) -> Vec<Payload> {
     let mut splitter = Splitter::new(text.len());
     splitter.push(text);
     let events = std::iter::from_fn(|| splitter.next_piece());
-    let found = events.filter_map(|piece| {
+    let said = events.filter_map(|piece| {
         let (Piece::Event(event) | Piece::Part(event)) = piece;
         let data = Event::read(&event).data?.into_owned();
-        let said = Payload::read(data.into()).ok()?;
-        Some(messages(&said).filter_map(in_message).collect::<Vec<_>>())
+        Payload::read(data.into()).ok()
     });
-    found.flatten().collect()
+    said.collect()
 }
 
 fn in_message(message: &Message) -> Option<(Option<Id>, Fault)> {

@@ -83,6 +83,9 @@ pub enum AuditError {
     /// The file cannot be written.
     #[error("logFile {file} cannot be written: {cause}")]
     File { file: String, cause: String },
+    /// There is nobody who could write.
+    #[error("no thread for audit records: {0}")]
+    Thread(String),
 }
 
 impl AuditSettings {

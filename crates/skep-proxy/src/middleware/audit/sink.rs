@@ -4,23 +4,48 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 use serde::Serialize;
 
 use super::settings::AuditError;
 
 /// Room for a line.
 const ROOM: usize = 1 << 10;
-/// So much may wait for whoever writes. Beyond that requests wait, too.
-const MOST: usize = 1 << 20;
+/// So many bytes may wait to be written. What comes beyond that is lost.
+const MOST: usize = 8 << 20;
+/// So often it is told at most that something was lost.
+const TOLD_EVERY: Duration = Duration::from_secs(30);
+/// So long whoever gives a sink up waits for what was not written yet.
+const LAST: Duration = Duration::from_secs(1);
 
-/// A place that takes lines. Whoever finds it free writes, and then also what others have left meanwhile: they need not wait
-/// for each other, and a slow disk gets few large pieces instead of many small ones.
+/// A place that takes lines. A thread of its own writes them, so that nobody else waits for a place that is slow or takes
+/// nothing any more; and a slow disk gets few large pieces instead of many small ones.
 #[derive(Debug)]
-pub(super) struct Sink {
-    waiting: Mutex<Vec<u8>>,
-    place: Mutex<Place>,
+pub(super) struct Sink(Arc<Desk>);
+
+/// Where lines are left for whoever writes.
+#[derive(Debug, Default)]
+struct Desk {
+    waiting: Mutex<Waiting>,
+    /// There is something to write, or never again.
+    has_come: Condvar,
+    /// Everything is written.
+    is_written: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    lines: Vec<u8>,
+    /// So many bytes are being written.
+    writing: usize,
+    /// So many lines were lost and that was not told yet.
+    lost: u64,
+    told: Option<Instant>,
+    /// Nothing more will come.
+    is_over: bool,
 }
 
 #[derive(Debug)]
@@ -41,53 +66,128 @@ impl Sink {
                 Place::File(opened.map_err(untold)?)
             }
         };
-        Ok(Self { waiting: Mutex::default(), place: Mutex::new(place) })
+        let desk = Arc::new(Desk::default());
+        let writer = Arc::clone(&desk);
+        let thread = std::thread::Builder::new().name("audit".to_owned());
+        thread.spawn(move || writer.run(place)).map_err(|error| AuditError::Thread(error.to_string()))?;
+        Ok(Self(desk))
     }
 
-    /// Writes a line, in one piece.
+    /// Has a line written, in one piece. Does not wait for that.
     pub(super) fn write(&self, record: &impl Serialize) {
         let mut line = Vec::with_capacity(ROOM);
         if let Err(error) = serde_json::to_writer(&mut line, record) {
             return tracing::error!(%error, "an audit record cannot be written");
         }
         line.push(b'\n');
-        let is_much = {
-            let mut waiting = self.waiting.lock();
-            waiting.extend_from_slice(&line);
-            waiting.len() > MOST
+        let lost = {
+            let mut waiting = self.0.waiting.lock();
+            if waiting.lines.len() + waiting.writing + line.len() > MOST {
+                waiting.lost += 1;
+            } else {
+                waiting.lines.extend_from_slice(&line);
+            }
+            waiting.untold(TOLD_EVERY)
         };
-        if is_much {
-            self.place.lock().take(&self.waiting);
+        self.0.has_come.notify_one();
+        tell(lost);
+    }
+
+    /// Waits until everything is written, for so long at most. Whether it is.
+    pub(super) fn flush(&self, limit: Duration) -> bool {
+        let until = Instant::now() + limit;
+        let mut waiting = self.0.waiting.lock();
+        while !waiting.is_empty() && !self.0.is_written.wait_until(&mut waiting, until).timed_out() {}
+        waiting.is_empty()
+    }
+}
+
+/// What was not written until then is written still, for as long as the process lasts.
+impl Drop for Sink {
+    fn drop(&mut self) {
+        self.0.waiting.lock().is_over = true;
+        self.0.has_come.notify_one();
+        self.flush(LAST);
+    }
+}
+
+impl Desk {
+    /// Writes what comes, until nothing more will.
+    fn run(&self, mut place: Place) {
+        while let Some(lines) = self.take() {
+            if let Err(error) = place.write(&lines) {
+                tracing::error!(%error, "audit records cannot be written");
+            }
+            let lost = {
+                let mut waiting = self.waiting.lock();
+                waiting.writing = 0;
+                if waiting.is_empty() {
+                    self.is_written.notify_all();
+                }
+                waiting.untold(TOLD_EVERY)
+            };
+            tell(lost);
         }
-        // Whoever writes may have looked for the last time just before this line came.
-        while !self.waiting.lock().is_empty()
-            && let Some(mut place) = self.place.try_lock()
-        {
-            place.take(&self.waiting);
+        let lost = self.waiting.lock().untold(Duration::ZERO);
+        tell(lost);
+    }
+
+    /// Waits for lines, and takes all that are there. Nothing when no more will come.
+    fn take(&self) -> Option<Vec<u8>> {
+        let mut waiting = self.waiting.lock();
+        while waiting.lines.is_empty() {
+            if waiting.is_over {
+                return None;
+            }
+            self.has_come.wait(&mut waiting);
         }
+        waiting.writing = waiting.lines.len();
+        Some(std::mem::take(&mut waiting.lines))
+    }
+}
+
+impl Waiting {
+    fn is_empty(&self) -> bool {
+        self.lines.is_empty() && self.writing == 0
+    }
+
+    /// How many lines were lost since that was told, if it is to be told now.
+    fn untold(&mut self, pause: Duration) -> Option<u64> {
+        if self.lost == 0 || self.told.is_some_and(|told| told.elapsed() < pause) {
+            return None;
+        }
+        self.told = Some(Instant::now());
+        Some(std::mem::take(&mut self.lost))
+    }
+}
+
+fn tell(lost: Option<u64>) {
+    if let Some(lost) = lost {
+        tracing::error!(lost, "audit records are lost: what they are written to does not take them fast enough");
     }
 }
 
 impl Place {
-    /// Writes what waits.
-    fn take(&mut self, waiting: &Mutex<Vec<u8>>) {
-        let lines = std::mem::take(&mut *waiting.lock());
-        let written = match self {
+    fn write(&mut self, lines: &[u8]) -> io::Result<()> {
+        match self {
             Self::Output => {
                 let mut output = io::stdout().lock();
-                output.write_all(&lines).and_then(|()| output.flush())
+                output.write_all(lines)?;
+                output.flush()
             }
-            Self::File(file) => file.write_all(&lines),
-        };
-        if let Err(error) = written {
-            tracing::error!(%error, "audit records cannot be written");
+            Self::File(file) => file.write_all(lines),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read as _;
+
     use super::*;
+
+    /// Far more than anything here takes.
+    const PATIENCE: Duration = Duration::from_mins(1);
 
     #[test]
     fn every_line_is_written_once_and_in_one_piece() {
@@ -100,6 +200,7 @@ mod tests {
                 scope.spawn(move || (0..500).for_each(|line| sink.write(&(thread, line, "x".repeat(line % 97)))));
             }
         });
+        assert!(sink.flush(PATIENCE));
         let written = std::fs::read_to_string(file).unwrap();
         let mut lines: Vec<(usize, usize, String)> =
             written.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -111,5 +212,39 @@ mod tests {
         lines.sort_unstable();
         lines.dedup();
         assert_eq!(lines.len(), 2000);
+    }
+
+    #[test]
+    fn nobody_waits_for_a_reader_that_does_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, path.as_path(), rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
+        // Each end waits for the other one to be opened, unless somebody has both.
+        let both = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        let sink = Sink::open(Some(&path)).unwrap();
+        let mut reader = File::open(&path).unwrap();
+        drop(both);
+        let text = "x".repeat(1 << 16);
+        let began = Instant::now();
+        for line in 0..320_usize {
+            sink.write(&(line, &text));
+        }
+        assert!(began.elapsed() < PATIENCE / 2, "20 MiB: {:?}", began.elapsed());
+        assert!(!sink.flush(Duration::from_millis(10)), "nobody has read it");
+        let reading = std::thread::spawn(move || {
+            let mut read = String::new();
+            reader.read_to_string(&mut read).unwrap();
+            read
+        });
+        assert!(sink.flush(PATIENCE));
+        sink.write(&(320, "there is room again"));
+        drop(sink);
+        let read = reading.join().unwrap();
+        assert!(read.ends_with('\n'));
+        let lines: Vec<(usize, String)> = read.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let (last, lines) = lines.split_last().unwrap();
+        assert_eq!((last.0, last.1.as_str()), (320, "there is room again"));
+        assert!((100..200).contains(&lines.len()), "what finds no room is lost: {}", lines.len());
+        assert!(lines.iter().all(|(_, line)| *line == text) && lines.is_sorted_by_key(|(line, _)| *line));
     }
 }

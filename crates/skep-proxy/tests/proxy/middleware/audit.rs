@@ -14,6 +14,7 @@ use super::{Guarded, rules, with_tools};
 use crate::authz::hive;
 use crate::http::{PATIENCE, Request, call, request};
 use crate::transparent::server::reply;
+use crate::transparent::streams::stream;
 
 pub(crate) fn settings(folder: &TempDir) -> AuditSettings {
     AuditSettings {
@@ -200,6 +201,45 @@ async fn each_message_of_a_batch_is_recorded_with_how_it_ended() {
     ];
     assert_eq!(told, expected);
     assert_eq!(records[1]["metadata"]["extra"]["jsonrpc_error_code"], -3);
+}
+
+#[tokio::test]
+async fn an_answer_that_nobody_hears_to_its_end_is_an_error_unless_it_was_given() {
+    const PROGRESS: &str = "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{}}\n\n";
+    const ANSWER: &str = "data: {\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}\n\n";
+    for detects_errors in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        // The streams of the server, which last until the test drops them.
+        let (sender, mut streams) = tokio::sync::mpsc::unbounded_channel();
+        let audit = AuditSettings { detects_errors, ..settings(&folder) };
+        let guarded = Guarded::new(chain(audit), move |seen| {
+            let message = seen.json();
+            if message["method"] != "tools/call" {
+                return with_tools(seen);
+            }
+            let (parts, receiver) = tokio::sync::mpsc::unbounded_channel();
+            parts.send(if message["id"] == 1 { PROGRESS } else { ANSWER }).unwrap();
+            sender.send(parts).unwrap();
+            stream(&[("content-type", "text/event-stream")], receiver)
+        })
+        .await;
+        // The client goes away in the middle.
+        let mut answer = guarded.send(Request::post(&call(1, "feed"))).await;
+        assert!(answer.event().await.unwrap().contains("progress"));
+        drop(answer);
+        assert_eq!(records(&folder, 1).await[0]["outcome"], "error");
+        drop(streams.try_recv().unwrap());
+        // It hears the end.
+        let mut answer = guarded.send(Request::post(&call(2, "feed"))).await;
+        drop(streams.try_recv().unwrap());
+        assert_eq!(answer.text().await, ANSWER);
+        assert_eq!(records(&folder, 2).await[1]["outcome"], "success");
+        // It has what it asked for, and does not wait for the end.
+        let mut answer = guarded.send(Request::post(&call(2, "feed"))).await;
+        assert!(answer.event().await.unwrap().contains("result"));
+        drop(answer);
+        assert_eq!(records(&folder, 3).await[2]["outcome"], "success");
+    }
 }
 
 #[tokio::test]

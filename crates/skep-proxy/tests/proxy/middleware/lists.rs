@@ -201,9 +201,7 @@ async fn what_is_no_list_is_not_shown_to_those_who_asked_for_one() {
     }
     let clean = json!({"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "secret"}]}}).to_string();
     let failed = r#""error":{"code":1,"message":""},"Result":"#;
-    let wide = |mark: &str| -> Vec<u8> {
-        format!("{mark}{clean}").encode_utf16().flat_map(u16::to_le_bytes).collect()
-    };
+    let wide = |mark: &str| -> Vec<u8> { format!("{mark}{clean}").encode_utf16().flat_map(u16::to_le_bytes).collect() };
     let other_end = clean.encode_utf16().flat_map(u16::to_be_bytes).collect();
     for body in [
         clean.replace("\"result\"", "\"Result\"").into_bytes(),
@@ -253,7 +251,7 @@ async fn what_a_server_says_besides_an_answer_passes_to_those_who_asked_for_a_li
         (200, r#"{"jsonrpc":"2.0","id":5,"error":{"code":-32601,"message":"no"}}"#),
         (200, r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}"#),
         (202, "Accepted"),
-        (503, r#"{"error":"overloaded"}"#),
+        (500, r#"{"error":"overloaded"}"#),
         (502, "<html>"),
     ] {
         assert_eq!(told(steps(), status, json, body).await, (status, body.to_owned()));
