@@ -56,7 +56,8 @@ fn normalised((code, mut document): Answer) -> anyhow::Result<Answer> {
     let second = |time: &Value| -> anyhow::Result<i64> {
         Ok(time.as_str().context("a time")?.parse::<k8s_openapi::jiff::Timestamp>()?.as_second())
     };
-    assert_eq!(second(&created)?, issued);
+    // The real server looks at its clock twice.
+    assert!((0..=1).contains(&(issued - second(&created)?)), "{created} {issued}");
     document["status"]["expirationTimestamp"] = (second(&expires)? - issued).into();
     Ok((code, document))
 }

@@ -296,3 +296,6 @@ impl Mirrors {
         self.of(&name).iter().filter_map(|mirror| mirror.header_of(arguments)).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -42,7 +42,6 @@ impl Redis {
         }
         let set = self.set(&session.whose());
         let mut counting = redis::pipe();
-        counting.cmd("ZREMRANGEBYSCORE").arg(&set).arg("-inf").arg(now()).ignore();
         count(&mut counting, &set, id, left, lifetimes);
         // All but the last ones.
         let most = i64::try_from(most_each.max(1)).unwrap_or(i64::MAX - 1);
@@ -101,13 +100,16 @@ impl Redis {
         lifetimes: Lifetimes,
         change: impl FnOnce(&mut Metadata),
     ) -> Result<(), Unavailable> {
-        let name = self.name(key(id));
+        let uuid = key(id);
+        let name = self.name(uuid);
         let (text,): (Option<String>,) = self.ask(redis::pipe().get(&name)).await?;
         let Some(record) = text.and_then(|text| Record::read(&text)) else { return Ok(()) };
         let Some(left) = record.left(lifetimes) else { return Ok(()) };
+        let set = self.set(&record.session(id).whose());
         let mut writing = redis::pipe();
         writing.cmd("SET").arg(&name).arg(record.changed(change).text());
         writing.arg("EX").arg(seconds(left)).arg("XX").ignore();
+        count(&mut writing, &set, uuid, left, lifetimes);
         self.ask(&writing).await
     }
 
@@ -158,9 +160,11 @@ impl Redis {
     }
 }
 
-/// Counts a session that ends after some time. No session lives longer without a use than the set does.
+/// Counts a session that ends after some time, and those no more that have ended. No session lives longer without a use than the set does.
 fn count(commands: &mut Pipeline, set: &str, id: Uuid, left: Duration, lifetimes: Lifetimes) {
-    let ends = now().saturating_add(i64::try_from(left.as_micros()).unwrap_or(i64::MAX));
+    let now = now();
+    commands.cmd("ZREMRANGEBYSCORE").arg(set).arg("-inf").arg(now).ignore();
+    let ends = now.saturating_add(i64::try_from(left.as_micros()).unwrap_or(i64::MAX));
     commands.cmd("ZADD").arg(set).arg(ends).arg(id.to_string()).ignore();
     commands.cmd("EXPIRE").arg(set).arg(seconds(lifetimes.idle)).ignore();
 }

@@ -21,9 +21,9 @@ use crate::eras::line::{Lost, NoSession};
 const UNSHARED_CAPABILITIES: [&str; 4] = ["roots", "sampling", "elicitation", "tasks"];
 
 /// What the server answered: its result, as JSON.
-type Agreed = Arc<str>;
+pub(super) type Agreed = Arc<str>;
 /// Why there is no agreement.
-type Failure = Arc<Refusal>;
+pub(super) type Failure = Arc<Refusal>;
 type Attempt = Shared<BoxFuture<'static, Result<Agreed, Failure>>>;
 
 /// Why the server did not agree.

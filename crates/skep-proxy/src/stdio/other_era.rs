@@ -8,7 +8,7 @@ use skep_mcp::{Message, Param, Revision, translate};
 
 use super::bridge::Bridge;
 use super::clients::Client;
-use super::handshake::Refusal;
+use super::handshake::{Agreed, Failure, Refusal};
 use super::process_line::{ProcessLine, SharedProcess};
 use crate::answer::Answer;
 use crate::eras::holder::Holder;
@@ -37,6 +37,14 @@ impl Bridge {
     /// The process as clients of another era talk to it.
     pub(super) fn line(self: &Arc<Self>) -> Arc<dyn Line> {
         Arc::new(ProcessLine::new(self))
+    }
+
+    /// Makes the handshake for a client of sessions, unless the process is known to have none.
+    pub(super) async fn shake_hands(&self, offer: &Message) -> Result<Agreed, Failure> {
+        if self.eras().refuses_handshakes() {
+            return Err(Refusal::Silence.into());
+        }
+        self.handshake().agree(self.calls(), Some(offer)).await
     }
 
     /// Answers a request that stands alone, if the process has sessions only.

@@ -216,7 +216,7 @@ fn needs_us(name: &str) -> bool {
 }
 
 async fn initialize(bridge: &Arc<Bridge>, client: &Arc<Client>, message: &Message) -> Bytes {
-    match bridge.handshake().agree(bridge.calls(), Some(message)).await {
+    match bridge.shake_hands(message).await {
         Ok(agreed) => {
             let (text, revision) = handshake::answer(message, &agreed);
             client.agree_on(revision);

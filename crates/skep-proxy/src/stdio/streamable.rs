@@ -13,7 +13,7 @@ use super::caller::Caller;
 use super::calls::{Ticket, Unsent};
 use super::clients::Client;
 use super::connect::Connector;
-use super::handshake::{self, Refusal};
+use super::handshake;
 use super::load::TooMuch;
 use super::other_era::Place;
 use super::processes::Begun;
@@ -189,12 +189,7 @@ impl Streamable {
 /// Answers a handshake, in a session that begins with it.
 async fn initialize(begun: Begun, owner: Owner<'_>, accepts: Accepts, message: &Message) -> Result<Answer, Answer> {
     let bridge = &begun.bridge;
-    let agreed = if bridge.eras().refuses_handshakes() {
-        Err(Refusal::Silence.into())
-    } else {
-        bridge.handshake().agree(bridge.calls(), Some(message)).await
-    };
-    let (text, client) = match agreed {
+    let (text, client) = match bridge.shake_hands(message).await {
         Ok(agreed) => {
             let (text, revision) = handshake::answer(message, &agreed);
             let client = bridge.open_session(revision, sessions::Kind::Streamable, owner).await?;

@@ -13,7 +13,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::{HeaderMap, HeaderValue};
-use skep_mcp::{Kind, Message, Param, Payload, header, method};
+use skep_mcp::{Kind, Message, Param, Payload, header, json, method};
 
 use self::document::{About, principal};
 use self::round::Hook;
@@ -147,6 +147,11 @@ impl Webhooks {
         }
         let is_batch = matches!(payload, Payload::Batch(_));
         let texts: Vec<Message> = messages(payload).cloned().collect();
+        // Whoever is asked might see another thing in it than the server.
+        if texts.iter().any(|message| json::twice(message.as_str()) != Ok(None)) {
+            tracing::info!("a message that says something twice cannot be asked about, and is refused");
+            return Err(Refusal::NoMessage.answer(None));
+        }
         let told = exchange.notes().identity().map(|identity| principal(identity)).unwrap_or_default();
         let source = exchange.peer.address.to_string();
         let about = About { principal: &told, server: &self.server, transport: &self.transport, source: &source };

@@ -54,21 +54,29 @@ const METHODS: [Row; 20] = [
 ];
 
 /// What only revisions with sessions have.
-const METHODS_OF_SESSIONS: [Row; 6] = [
+const METHODS_OF_SESSIONS: [Row; 8] = [
     ("resources/subscribe", r#"{"uri":"hive://1"}"#, Keepers),
     ("resources/subscribe", r#"{"uri":"hive://2"}"#, Nobody),
     ("resources/unsubscribe", r#"{"uri":"hive://1"}"#, Keepers),
     ("resources/unsubscribe", r#"{"uri":"hive://2"}"#, Nobody),
     ("ping", "{}", Everybody),
     ("logging/setLevel", r#"{"level":"info"}"#, Everybody),
+    ("roots/list", "{}", Everybody),
+    ("features/list", "{}", Everybody),
 ];
 
 /// What clients say without wanting an answer.
-const NOTIFICATIONS: [Row; 6] = [
+const NOTIFICATIONS: [Row; 12] = [
     ("notifications/initialized", "{}", Everybody),
     ("notifications/cancelled", r#"{"requestId":99}"#, Everybody),
     ("notifications/progress", r#"{"progressToken":99,"progress":1}"#, Everybody),
     ("notifications/roots/list_changed", "{}", Everybody),
+    ("notifications/tools/list_changed", "{}", Everybody),
+    ("notifications/prompts/list_changed", "{}", Everybody),
+    ("notifications/resources/list_changed", "{}", Everybody),
+    ("notifications/resources/updated", r#"{"uri":"hive://2"}"#, Everybody),
+    ("notifications/message", r#"{"level":"info","data":1}"#, Everybody),
+    ("notifications/tasks/status", r#"{"taskId":"1"}"#, Everybody),
     ("notifications/novel", "{}", Nobody),
     ("tools/call", r#"{"name":"burn","arguments":{}}"#, Nobody),
 ];

@@ -7,7 +7,7 @@ use skep_proxy::transparent::Dialect;
 
 use super::streams::EVENTS;
 use super::{JSON, stands_alone};
-use crate::http::modern;
+use crate::http::{PATIENCE, modern};
 use crate::transparent::server::{Before, Reply, Seen, Server, reply};
 use crate::transparent::streams::stream;
 
@@ -65,6 +65,28 @@ async fn whoever_listens_hears_on_when_the_session_is_gone_and_that_anything_may
     let sessions = seen.iter().filter(|seen| seen.json()["method"] == "resources/subscribe");
     let sessions: Vec<_> = sessions.map(|seen| seen.header("mcp-session-id").unwrap()).collect();
     assert_eq!(sessions, ["s-1", "s-2"], "what is watched is watched in the new session, too");
+}
+
+#[tokio::test]
+async fn whoever_listens_is_told_that_it_is_over_when_there_is_no_session_for_it_any_more() {
+    let server = Server::start(forgetting()).await;
+    let before = Before::local(Dialect::Streamable, &server.address).await;
+    let wanted = json!({"toolsListChanged": true});
+    let mut stream = before.send(modern("l", "subscriptions/listen", json!({"notifications": wanted}))).await;
+    assert_eq!(stream.message().await.unwrap()["params"]["notifications"], wanted);
+    // As for a token that has ended meanwhile.
+    server.replace(|_| reply(401, &[], ""));
+    let over = async {
+        loop {
+            let message = stream.message().await.unwrap();
+            if message.get("result").is_some() {
+                break message;
+            }
+        }
+    };
+    let over = tokio::time::timeout(PATIENCE, over).await.unwrap();
+    assert_eq!((&over["id"], &over["result"]["resultType"]), (&json!("l"), &json!("complete")));
+    assert_eq!(stream.message().await, None);
 }
 
 #[tokio::test]

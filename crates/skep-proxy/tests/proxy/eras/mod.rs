@@ -87,6 +87,28 @@ async fn a_session_opened_for_a_request_ends_with_it() {
 }
 
 #[tokio::test]
+async fn a_session_that_is_opened_in_vain_ends() {
+    let server = Server::start(|seen| match seen.json()["method"].as_str() {
+        Some("initialize") => {
+            let result = json!({"protocolVersion": "2099-01-01", "capabilities": {}});
+            let body = json!({"jsonrpc": "2.0", "id": seen.json()["id"], "result": result});
+            reply(200, &[JSON[0], ("mcp-session-id", "s")], body.to_string())
+        }
+        Some(_) => reply(400, &[], "what?"),
+        None => reply(204, &[], ""),
+    })
+    .await;
+    let before = Before::local(Dialect::Streamable, &server.address).await;
+    server.seen();
+    assert_eq!(before.send(modern("x", "tools/list", json!({}))).await.status, 502);
+    // A revision that it cannot have said makes it be asked once more.
+    let seen = got(&server, 4).await;
+    assert_eq!(words(&seen)[..2], ["server/discover", "initialize"]);
+    let ended = seen.iter().find(|seen| seen.method == "DELETE").unwrap();
+    assert_eq!(ended.header("mcp-session-id"), Some("s"));
+}
+
+#[tokio::test]
 async fn sessions_are_shared_by_requests_of_one_client_only_and_end_with_the_proxy() {
     let server = Server::start(with_sessions("a")).await;
     let mut before = Before::local(Dialect::Streamable, &server.address).await;

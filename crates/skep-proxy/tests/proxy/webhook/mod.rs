@@ -212,6 +212,14 @@ async fn nothing_passes_that_callbacks_were_not_asked_about() {
         (Request::new("PUT", "/mcp").body(burn.to_string()), 403),
         (Request::post(&burn).body(format!("\u{feff}{burn}")), 400),
         (Request::post(&call(7, &"x".repeat(1 << 20))), 413),
+        (
+            Request::post(&burn).body(burn.to_string().replacen(
+                r#""name":"#,
+                r#""arguments":{"a":1,"a":2},"name":"#,
+                1,
+            )),
+            400,
+        ),
     ] {
         let mut answer = before.send(request).await;
         let text = answer.text().await;

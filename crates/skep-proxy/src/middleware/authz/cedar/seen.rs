@@ -43,6 +43,10 @@ fn collect(expression: &Value, names: &mut HashSet<String>) -> bool {
             "Var" => operands != "context",
             // Whatever is in a constant is no expression.
             "Value" => true,
+            // Its members may be called like anything else here.
+            "Record" => {
+                operands.as_object().is_some_and(|members| members.values().all(|member| collect(member, names)))
+            }
             "." | "has" => {
                 let attribute = operands.get("attr").and_then(Value::as_str);
                 names.extend(attribute.map(str::to_owned));
@@ -93,6 +97,7 @@ mod tests {
             "context == {}",
             "[context].contains({arg_a: 1})",
             "{x: context}.x has arg_a",
+            "{Value: context} == {Value: {arg_a: 1}}",
             "(if principal == resource then context else {arg_a: true}).arg_a",
         ] {
             assert_eq!(seen(&["true", condition]), Seen::All, "{condition}");

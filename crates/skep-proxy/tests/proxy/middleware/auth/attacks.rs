@@ -28,7 +28,16 @@ async fn tokens_of_the_issuer_pass() {
 
 /// Signs something else than the library lets us.
 fn forge(key: &Key, header: &Value, claims: &str) -> String {
-    let signed = format!("{}.{}", URL_SAFE_NO_PAD.encode(header.to_string()), URL_SAFE_NO_PAD.encode(claims));
+    written(key, &header.to_string(), claims)
+}
+
+/// The same, with a header that need not be what JSON can say.
+fn headed(key: &Key, header: &str, claims: &Value) -> String {
+    written(key, header, &claims.to_string())
+}
+
+fn written(key: &Key, header: &str, claims: &str) -> String {
+    let signed = format!("{}.{}", URL_SAFE_NO_PAD.encode(header), URL_SAFE_NO_PAD.encode(claims));
     let signature = jsonwebtoken::crypto::sign(signed.as_bytes(), &key.private, key.algorithm).unwrap();
     format!("{signed}.{signature}")
 }
@@ -101,6 +110,7 @@ async fn tokens_that_lie_are_refused() {
     let guarded = guarded(&issuer.settings()).await;
     let claims = issuer.claims();
     let header = json!({"alg": "RS256", "kid": "k"});
+    let elsewhere = "https://evil.example/keys";
     let mut tokens = header_tricks(&key, &claims);
     let mut misnamed = curve.clone();
     misnamed.id = "k".to_owned();
@@ -108,6 +118,23 @@ async fn tokens_that_lie_are_refused() {
     injected.id = "../../keys?kid=k' OR '1'='1".to_owned();
     tokens.extend([
         ("a key of somebody else", stranger.sign(&claims), "token signature is invalid"),
+        (
+            "a key of somebody else, with itself",
+            forge(&stranger, &json!({"alg": "RS256", "kid": "k", "jwk": stranger.public}), &claims.to_string()),
+            "token signature is invalid",
+        ),
+        (
+            "a key of somebody else, and where it is",
+            forge(
+                &stranger,
+                &json!({"alg": "RS256", "kid": "k", "jku": elsewhere, "x5u": elsewhere}),
+                &claims.to_string(),
+            ),
+            "token signature is invalid",
+        ),
+        ("an alg that no key here has", headed(&key, r#"{"alg":"PS256","kid":"k"}"#, &claims), "signing method"),
+        ("an alg of another curve", headed(&key, r#"{"alg":"EdDSA","kid":"k"}"#, &claims), "signing method"),
+        ("a header said twice", headed(&key, r#"{"alg":"RS256","kid":"x","kid":"k"}"#, &claims), "twice"),
         ("the wrong type of key", misnamed.sign(&claims), "token signature is invalid"),
         ("an id that is a path", injected.sign(&claims), "key ID not found in JWKS"),
         ("expired", key.sign(&with(&claims, "exp", json!(now() - 1))), "token is expired"),
