@@ -5,7 +5,7 @@ use std::str::FromStr as _;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::jiff::Timestamp;
-use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions};
 use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 use skep_api::kinds::MCPServer;
@@ -77,7 +77,11 @@ pub fn last_stamp(deployment: &Value) -> Option<Timestamp> {
 
 async fn delete_pods(cluster: &Cluster, namespace: &str, name: &str) -> Result<(), Failure> {
     let api: Api<Pod> = Api::namespaced(cluster.client.clone(), namespace);
-    for pod in cluster.pods(namespace, &labels::mcp_server(name)) {
+    let selector: Vec<String> =
+        labels::mcp_server(name).iter().map(|(name, value)| format!("{name}={value}")).collect();
+    // Asked for: a pod that has not been heard of yet would never be replaced.
+    let pods = api.list_metadata(&ListParams::default().labels(&selector.join(","))).await?;
+    for pod in pods {
         let preconditions = Preconditions { uid: pod.uid(), resource_version: None };
         let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
         match api.delete(&pod.name_any(), &params).await {
