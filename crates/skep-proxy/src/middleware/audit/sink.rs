@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use serde::Serialize;
 
 use super::settings::AuditError;
@@ -16,6 +16,8 @@ use super::settings::AuditError;
 const ROOM: usize = 1 << 10;
 /// So many bytes may wait to be written. What comes beyond that is lost.
 const MOST: usize = 8 << 20;
+/// So long lines are gathered before they are written: waking somebody for each costs more than a request may.
+const GATHERING: Duration = Duration::from_millis(2);
 /// So often it is told at most that something was lost.
 const TOLD_EVERY: Duration = Duration::from_secs(30);
 /// So long whoever gives a sink up waits for what was not written yet.
@@ -80,16 +82,19 @@ impl Sink {
             return tracing::error!(%error, "an audit record cannot be written");
         }
         line.push(b'\n');
-        let lost = {
+        let (is_first, lost) = {
             let mut waiting = self.0.waiting.lock();
+            let is_first = waiting.lines.is_empty();
             if waiting.lines.len() + waiting.writing + line.len() > MOST {
                 waiting.lost += 1;
             } else {
                 waiting.lines.extend_from_slice(&line);
             }
-            waiting.untold(TOLD_EVERY)
+            (is_first, waiting.untold(TOLD_EVERY))
         };
-        self.0.has_come.notify_one();
+        if is_first {
+            self.0.has_come.notify_one();
+        }
         tell(lost);
     }
 
@@ -140,6 +145,10 @@ impl Desk {
                 return None;
             }
             self.has_come.wait(&mut waiting);
+        }
+        if !waiting.is_over {
+            // Whoever comes meanwhile need not wake anybody.
+            MutexGuard::unlocked(&mut waiting, || std::thread::sleep(GATHERING));
         }
         waiting.writing = waiting.lines.len();
         Some(std::mem::take(&mut waiting.lines))
