@@ -14,6 +14,11 @@ impl Pauses {
         Self { next: first, longest }
     }
 
+    /// Those before a stream that ended is opened again.
+    pub(crate) fn of_streams() -> Self {
+        Self::new(Duration::from_secs(1), Duration::from_secs(30))
+    }
+
     /// Waits as long as it is time to.
     pub(crate) async fn pause(&mut self) {
         tokio::time::sleep(jittered(self.next)).await;

@@ -77,10 +77,9 @@ pub fn last_stamp(deployment: &Value) -> Option<Timestamp> {
 
 async fn delete_pods(cluster: &Cluster, namespace: &str, name: &str) -> Result<(), Failure> {
     let api: Api<Pod> = Api::namespaced(cluster.client.clone(), namespace);
-    let selector: Vec<String> =
-        labels::mcp_server(name).iter().map(|(name, value)| format!("{name}={value}")).collect();
     // Asked for: a pod that has not been heard of yet would never be replaced.
-    let pods = api.list_metadata(&ListParams::default().labels(&selector.join(","))).await?;
+    let own = ListParams::default().labels(&labels::selector_text(&labels::mcp_server(name)));
+    let pods = api.list_metadata(&own).await?;
     for pod in pods {
         let preconditions = Preconditions { uid: pod.uid(), resource_version: None };
         let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };

@@ -25,9 +25,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long two streams may tell the same, and how many messages are remembered for that.
 const OVERLAP: Duration = Duration::from_secs(1);
 const RECENT: usize = 256;
-/// How long to wait before a stream that broke is opened again; twice as long after each failure.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// What one client listens to.
 #[derive(Debug, Default)]
@@ -167,7 +164,7 @@ async fn follow(
 ) {
     loop {
         relay(&mut listening, &stream, &told).await;
-        let mut pauses = Pauses::new(FIRST_PAUSE, LONGEST_PAUSE);
+        let mut pauses = Pauses::of_streams();
         listening = loop {
             pauses.pause().await;
             if let Ok(listening) = open(&*line, &resources).await {

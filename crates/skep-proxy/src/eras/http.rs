@@ -57,8 +57,9 @@ pub(crate) struct HttpLine {
     next: Arc<AtomicU64>,
 }
 
-/// How long a server may take to take a message that it need not answer.
+/// How long a server may take to take a message that it need not answer, and to hear that a session has ended.
 const TELLING: Duration = Duration::from_secs(10);
+const FAREWELL: Duration = Duration::from_secs(2);
 
 /// By which rules the server is talked to.
 #[derive(Debug, Clone)]
@@ -143,10 +144,11 @@ impl HttpLine {
         Ok((session, self.replies(response, request, None)))
     }
 
-    /// Ends the session, if there is one. What the server says to that does not matter.
+    /// Ends the session, if there is one. What the server says to that does not matter, nor whether it does in time.
     pub(super) async fn end(&self) {
         if let Speaks::Legacy { session: Some(_), .. } = self.speaks {
-            let _ = self.upstream.send_once(&self.outgoing(Method::DELETE, Bytes::new(), None)).await;
+            let farewell = self.outgoing(Method::DELETE, Bytes::new(), None);
+            let _ = tokio::time::timeout(FAREWELL, self.upstream.send_once(&farewell)).await;
         }
     }
 

@@ -139,8 +139,7 @@ impl NoSession {
     /// Whether the same client gets none later, either.
     pub(super) fn is_final(&self) -> bool {
         let Self::Lost(Lost::Refused(answer)) = self else { return matches!(self, Self::Refused(_)) };
-        let status = answer.status();
-        status.is_client_error() && !matches!(status.as_u16(), 408 | 425 | 429)
+        answer.status().is_client_error() && !is_away(answer.status())
     }
 
     /// What a client is told.
@@ -154,6 +153,11 @@ impl NoSession {
             }
         }
     }
+}
+
+/// Whether whoever answers so may answer otherwise later.
+pub(crate) fn is_away(status: StatusCode) -> bool {
+    status.is_server_error() || matches!(status.as_u16(), 408 | 425 | 429)
 }
 
 fn unbegun(mut answer: Answer) -> Answer {

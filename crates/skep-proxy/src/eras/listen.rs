@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures::StreamExt as _;
@@ -22,9 +21,6 @@ use crate::stdio::events::{End, EventStream};
 
 /// Resources that one listener may watch.
 const RESOURCES: usize = 256;
-/// How long to wait before a stream that ended is opened again.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// What a listener may want, by the capability that promises it and the notification that tells it.
 const LISTS: [(&str, &str, &str); 3] = [
     ("toolsListChanged", "tools", "notifications/tools/list_changed"),
@@ -176,7 +172,7 @@ impl Listener {
     /// Listens again after a stream has ended: within the same session, or in another one when that is gone. Nothing when
     /// the server has no stream any more.
     async fn hear_again(&self, before: Heard) -> Option<Heard> {
-        let mut pauses = Pauses::new(FIRST_PAUSE, LONGEST_PAUSE);
+        let mut pauses = Pauses::of_streams();
         pauses.pause().await;
         if let Some(overheard) = before.seat.line.overhear().await {
             return Some(Heard { overheard, ..before });

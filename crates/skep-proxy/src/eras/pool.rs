@@ -23,8 +23,6 @@ const OLDEST: Duration = Duration::from_hours(1);
 /// Sessions of one client, and of all.
 const PER_CLIENT: usize = 8;
 const ALL: usize = 256;
-/// How long a server may take for the end of a session.
-pub(super) const FAREWELL: Duration = Duration::from_secs(2);
 
 /// What a session is for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -218,10 +216,7 @@ impl Pool {
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let mut farewells = self.farewells.lock();
             while farewells.try_join_next().is_some() {}
-            let farewell = async move {
-                let _ = tokio::time::timeout(FAREWELL, session.end()).await;
-            };
-            farewells.spawn_on(farewell, &runtime);
+            farewells.spawn_on(async move { session.end().await }, &runtime);
         }
     }
 }

@@ -12,7 +12,6 @@ use skep_mcp::{Kind, Message, Revision, json, method};
 
 use super::http::HttpLine;
 use super::line::{self, Line, Lost, NoSession};
-use super::pool::FAREWELL;
 use crate::stdio::LineSession;
 
 /// How long a server may take for a handshake.
@@ -90,7 +89,7 @@ impl Unused {
 impl Drop for Unused {
     fn drop(&mut self) {
         if let (Some(line), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current()) {
-            runtime.spawn(async move { tokio::time::timeout(FAREWELL, line.end()).await });
+            runtime.spawn(async move { line.end().await });
         }
     }
 }

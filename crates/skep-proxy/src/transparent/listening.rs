@@ -17,13 +17,11 @@ use super::upstream::{Outgoing, Upstream};
 use crate::body::{Body, BodyError};
 use crate::eras::alone::Alone;
 use crate::eras::http::is_stream;
+use crate::eras::line::is_away;
 use crate::eras::listen;
 use crate::passing::{After, Change};
 use crate::pauses::Pauses;
 
-/// How long to wait before a stream that ended is opened again; twice as long after each failure.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// How long the server may take to answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// A stream that lasted for so long is one that the server wants to have.
@@ -52,8 +50,7 @@ impl Again {
         if status == StatusCode::OK && is_stream(headers) && !headers.contains_key(CONTENT_ENCODING) {
             return Asked::Opened(Body::FromServer(response.into_body()));
         }
-        let is_away = status.is_server_error() || matches!(status.as_u16(), 408 | 425 | 429);
-        if is_away { Asked::Away } else { Asked::Refused }
+        if is_away(status) { Asked::Away } else { Asked::Refused }
     }
 }
 
@@ -93,7 +90,7 @@ struct Streams {
 
 impl Streams {
     fn new() -> Self {
-        Self { begun: None, short: 0, pauses: Pauses::new(FIRST_PAUSE, LONGEST_PAUSE) }
+        Self { begun: None, short: 0, pauses: Pauses::of_streams() }
     }
 
     fn begin(&mut self, now: Instant) {

@@ -20,17 +20,14 @@ use super::{BUFFER, Credentials};
 use crate::eras::http::HttpLine;
 use crate::eras::line::{Line, Lost, Replies};
 use crate::eras::modern_client::Running;
-use crate::eras::pool::FAREWELL;
 use crate::limits;
 use crate::pauses::Pauses;
 use crate::stdio::{ConnectError, Connector, Streams};
 
 /// How long what was said before the end of a conversation may take to be read.
 const LAST_WORDS: Duration = Duration::from_secs(2);
-/// How often in a row a stream that was there is looked for, and how long is waited in between.
+/// How often in a row a stream that was there is looked for.
 const ATTEMPTS: u32 = 10;
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// A stream that lasted so long did not just break.
 const STEADY: Duration = Duration::from_secs(10);
 
@@ -82,8 +79,7 @@ async fn end(mut conversation: Running, session: Arc<Mutex<Option<HttpLine>>>, c
     let _ = (&mut conversation.0).await;
     let session = session.lock().take();
     if let Some(line) = session {
-        let line = credentials.on(&line);
-        let _ = tokio::time::timeout(FAREWELL, line.end()).await;
+        credentials.on(&line).end().await;
     }
 }
 
@@ -220,7 +216,7 @@ impl Talk {
 /// Hands on what belongs to no request. A server that opens no stream for it at first has none. One that does not open
 /// it again may be away for a while.
 async fn listen(line: HttpLine, credentials: Arc<Credentials>, said: mpsc::Sender<Bytes>) {
-    let mut pauses = Pauses::new(FIRST_PAUSE, LONGEST_PAUSE);
+    let mut pauses = Pauses::of_streams();
     let mut attempts = 1;
     loop {
         let begun = Instant::now();
@@ -233,7 +229,7 @@ async fn listen(line: HttpLine, credentials: Arc<Credentials>, said: mpsc::Sende
         if let Some(replies) = replies {
             pass(replies, &said).await;
             if begun.elapsed() > STEADY {
-                pauses = Pauses::new(FIRST_PAUSE, LONGEST_PAUSE);
+                pauses = Pauses::of_streams();
             }
         }
         pauses.pause().await;
