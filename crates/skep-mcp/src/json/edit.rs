@@ -1,5 +1,7 @@
 //! Changes single members of a document. All other bytes stay as they are.
 
+use std::borrow::Cow;
+
 use super::scan::{JsonError, Names, Scanner, Span};
 use super::text::{decode, quote};
 
@@ -89,13 +91,12 @@ pub fn items(array: &str) -> Result<Vec<&str>, EditError> {
 }
 
 /// The members of an object: what each name means, and each value as JSON.
-pub fn members(object: &str) -> Result<Vec<(String, &str)>, EditError> {
+pub fn members(object: &str) -> Result<Vec<(Cow<'_, str>, &str)>, EditError> {
     let mut members = Vec::new();
     let mut names = Names::default();
     let mut scanner = Scanner::new(object);
     scanner.object(|scanner, name| {
-        let name = names.add(scanner, name)?.into_owned();
-        members.push((name, scanner.value()?.of(object)));
+        members.push((names.add(scanner, name)?, scanner.value()?.of(object)));
         Ok(())
     })?;
     scanner.end()?;
@@ -201,7 +202,7 @@ mod tests {
     #[test]
     fn containers_are_taken_apart() {
         assert_eq!(items(r#" [1.0, {"a":[2]} ]"#).unwrap(), ["1.0", r#"{"a":[2]}"#]);
-        assert_eq!(members(r#"{"a" : 1,"\u0062":[ ]}"#).unwrap(), [("a".to_owned(), "1"), ("b".to_owned(), "[ ]")]);
+        assert_eq!(members(r#"{"a" : 1,"\u0062":[ ]}"#).unwrap(), [("a".into(), "1"), ("b".into(), "[ ]")]);
         assert!(items("{}").is_err() && members("[]").is_err() && members(r#"{"a":1,"a":2}"#).is_err());
     }
 

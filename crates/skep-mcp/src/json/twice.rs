@@ -1,5 +1,7 @@
 //! Members that are there twice: whoever reads the document next may take the other one.
 
+use std::borrow::Cow;
+
 use super::edit::{EditError, items, members};
 use super::scan::{JsonError, Scanner};
 use super::text::decode;
@@ -24,16 +26,16 @@ fn within(value: &str) -> Result<Option<String>, EditError> {
         }
         Some(b'[') => {
             let items = items(value)?.into_iter().enumerate();
-            below(items.map(|(index, item)| (format!("[{index}]"), item)))
+            below(items.map(|(index, item)| (format!("[{index}]").into(), item)))
         }
         _ => Ok(None),
     }
 }
 
-fn below<'a>(mut parts: impl Iterator<Item = (String, &'a str)>) -> Result<Option<String>, EditError> {
+fn below<'a>(mut parts: impl Iterator<Item = (Cow<'a, str>, &'a str)>) -> Result<Option<String>, EditError> {
     let found = parts.find_map(|(name, part)| match within(part) {
         Ok(None) => None,
-        Ok(Some(path)) if path.starts_with('[') => Some(Ok(name + &path)),
+        Ok(Some(path)) if path.starts_with('[') => Some(Ok(format!("{name}{path}"))),
         Ok(Some(path)) => Some(Ok(format!("{name}.{path}"))),
         Err(error) => Some(Err(error)),
     });

@@ -86,10 +86,10 @@ pub fn outcome(result: &str) -> Result<Outcome, EditError> {
         None | Some("complete") => Ok(Outcome::Complete),
         Some("input_required") => {
             let asked = get(result, &["inputRequests"]).unwrap_or("{}");
-            let question = |(key, value): (String, &str)| {
+            let question = |(key, value): (Cow<'_, str>, &str)| {
                 let text = |name: &str| get(value, &[name]).and_then(json::decode).map(Cow::into_owned);
                 Question {
-                    key,
+                    key: key.into_owned(),
                     method: text("method").unwrap_or_default(),
                     params: get(value, &["params"]).unwrap_or("{}").to_owned(),
                 }

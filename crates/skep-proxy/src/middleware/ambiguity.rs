@@ -1,7 +1,7 @@
 //! Messages that one reader may take for one thing and another for something else. Whoever decides by a message has to
 //! refuse such.
 
-use std::collections::HashSet;
+use std::borrow::Cow;
 
 use serde::de::DeserializeOwned;
 use skep_mcp::Message;
@@ -14,9 +14,9 @@ const DECISIVE: [&str; 9] = ["jsonrpc", "id", "method", "params", "name", "uri",
 /// names that way, and take the last one.
 pub(crate) fn is_ambiguous(message: &Message) -> Result<bool, EditError> {
     let has_double = |object: &str| -> Result<bool, EditError> {
-        Ok(json::members(object)?.iter().any(|(name, _)| {
-            let plain = fold(name);
-            plain != *name && DECISIVE.contains(&plain.as_str())
+        Ok(json::members(object)?.iter().any(|(name, _)| match fold(name) {
+            Cow::Owned(plain) => DECISIVE.contains(&plain.as_str()),
+            Cow::Borrowed(_) => false,
         }))
     };
     let text = message.as_str();
@@ -32,7 +32,10 @@ pub(crate) fn read_once<T: DeserializeOwned>(text: &[u8]) -> Option<T> {
 }
 
 /// A name in small letters, with the two letters beyond ASCII that are the capitals of ones within.
-pub(crate) fn fold(name: &str) -> String {
+pub(crate) fn fold(name: &str) -> Cow<'_, str> {
+    if name.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
+        return Cow::Borrowed(name);
+    }
     let plain = |letter: char| match letter {
         '\u{17f}' => 's',
         '\u{212a}' => 'k',
@@ -43,8 +46,9 @@ pub(crate) fn fold(name: &str) -> String {
 
 /// Whether somebody who does not care about capitals takes two of these names for one.
 pub(crate) fn has_twins<'a>(names: impl IntoIterator<Item = &'a str>) -> bool {
-    let mut known = HashSet::new();
-    names.into_iter().any(|name| !known.insert(fold(name)))
+    let mut names: Vec<_> = names.into_iter().map(fold).collect();
+    names.sort_unstable();
+    names.windows(2).any(|pair| pair[0] == pair[1])
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! A policy decision point that is asked over HTTP, once for every call and for every item of a list.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -165,7 +166,7 @@ fn is_yes(answer: &[u8]) -> bool {
 
 /// The arguments, as long as no object in them has a member twice.
 fn arguments(question: &Question<'_>) -> Option<Value> {
-    let read = |(name, json): &(String, &str)| Some((name.clone(), read_once(json.as_bytes())?));
+    let read = |(name, json): &(Cow<'_, str>, &str)| Some((name.to_string(), read_once(json.as_bytes())?));
     question.arguments.iter().map(read).collect::<Option<Map<_, _>>>().map(Value::Object)
 }
 
@@ -236,7 +237,7 @@ mod tests {
         let whole = pdp(true, ClaimMapping::Mpe);
         let claims = json!({"sub": "u", "groups": ["g"]});
         let ask = |json: &'static str| {
-            let question = Question { arguments: vec![("x".to_owned(), json)], ..Question::about(Feature::Tool, "t") };
+            let question = Question { arguments: vec![("x".into(), json)], ..Question::about(Feature::Tool, "t") };
             whole.document(claims.as_object().unwrap(), &question, Hints::default())
         };
         let asked = read(ask(r#"{"a":[1]}"#));

@@ -65,7 +65,7 @@ pub(super) struct Question<'a> {
     /// The name or the address, exactly as it was given.
     pub(super) id: Cow<'a, str>,
     /// What the tool or prompt is given; each value as JSON. None when a list is looked at.
-    pub(super) arguments: Vec<(String, &'a str)>,
+    pub(super) arguments: Vec<(Cow<'a, str>, &'a str)>,
 }
 
 impl<'a> Question<'a> {
@@ -81,7 +81,7 @@ impl<'a> Question<'a> {
             Some(arguments) if feature != Feature::Resource && arguments != "null" => json::members(arguments).ok()?,
             _ => Vec::new(),
         };
-        let is_clear = !has_twins(arguments.iter().map(|(name, _)| name.as_str()));
+        let is_clear = !has_twins(arguments.iter().map(|(name, _)| &**name));
         is_clear.then_some(())?;
         Some(Self { feature, id: message.param_text(subject)?, arguments })
     }
@@ -91,7 +91,7 @@ impl<'a> Question<'a> {
         let text = message.as_str();
         let Some(wanted) = json::find(text, &["params", "notifications"]).ok()? else { return Some(Vec::new()) };
         let wanted = json::members(wanted.of(text)).ok()?;
-        let is_meant = |(name, _): &&(String, &str)| fold(name) == WATCHED.to_ascii_lowercase();
+        let is_meant = |(name, _): &&(Cow<'_, str>, &str)| fold(name) == WATCHED.to_ascii_lowercase();
         let mut uris = Vec::new();
         for (name, list) in wanted.iter().filter(is_meant) {
             (name == WATCHED).then_some(())?;
@@ -192,7 +192,7 @@ mod tests {
         let Wish::Ask(questions) = Wish::read(&call) else { panic!("nobody is asked") };
         let question = &questions[0];
         assert_eq!((questions.len(), question.feature, &*question.id), (1, Feature::Tool, "a"));
-        assert_eq!(question.arguments, [("b".to_owned(), "1"), ("c".to_owned(), "[]")]);
+        assert_eq!(question.arguments, [("b".into(), "1"), ("c".into(), "[]")]);
         let quiet = message(r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"a"}}"#);
         assert_eq!(Wish::read(&quiet), Wish::Ask(vec![Question::about(Feature::Tool, "a")]));
     }

@@ -1,5 +1,7 @@
 //! One text that may be a message, or a batch of them, with a list in it.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use skep_mcp::catalog::{Catalog, CatalogKind};
 use skep_mcp::{Id, Kind, Message, Payload, json};
@@ -82,7 +84,7 @@ pub(super) fn is_clear(text: &[u8]) -> bool {
 /// Whether a text that is no message for us says that something went wrong, and nothing else, as it does without an id.
 fn is_error(text: &[u8]) -> bool {
     let members = std::str::from_utf8(text).ok().and_then(|text| json::members(text).ok()).unwrap_or_default();
-    let is_failure = |(name, value): &(String, &str)| name == "error" && value.starts_with('{');
+    let is_failure = |(name, value): &(Cow<'_, str>, &str)| name == "error" && value.starts_with('{');
     members.iter().any(is_failure) && !members.iter().any(|(name, _)| fold(name) == RESULT)
 }
 
@@ -126,7 +128,7 @@ async fn edit_message(editor: &dyn Editor, asked: &Asked, message: &Message) -> 
 /// Whether the result of a request for a list holds it, or says that there is something to be told first.
 fn holds(result: &str, kind: CatalogKind) -> bool {
     let Ok(members) = json::members(result) else { return false };
-    let is_question = |(name, value): &(String, &str)| name == RESULT_TYPE && *value == INPUT_REQUIRED;
+    let is_question = |(name, value): &(Cow<'_, str>, &str)| name == RESULT_TYPE && *value == INPUT_REQUIRED;
     members.iter().any(|(name, _)| name == kind.member()) || members.iter().any(is_question)
 }
 

@@ -108,8 +108,8 @@ fn rewritten(text: &str, before: &Value, after: &Value) -> String {
         return after.to_string();
     };
     let kept = members.iter().filter_map(|(name, text)| {
-        let (old, new) = (old.get(name)?, new.get(name)?);
-        Some((name.as_str(), rewritten(text, old, new)))
+        let (old, new) = (old.get(&**name)?, new.get(&**name)?);
+        Some((&**name, rewritten(text, old, new)))
     });
     let added = new.iter().filter(|(name, _)| !old.contains_key(*name));
     let all = kept.chain(added.map(|(name, value)| (name.as_str(), value.to_string())));

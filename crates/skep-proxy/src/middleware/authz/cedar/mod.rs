@@ -199,15 +199,20 @@ impl Cedar {
 
     /// Whether a caller may do something, as it was decided before or is decided now.
     pub(super) fn allows(&self, caller: &Known, question: &Question<'_>, hints: Hints) -> Result<Verdict, Denied> {
-        let told = told(question)?;
+        // What is told under its own name can neither fail nor get into the way of another one.
+        let is_plain = question.arguments.iter().all(|(_, json)| values::is_plain(json));
+        let told = if is_plain { None } else { Some(told(question)?) };
         let arguments = question.arguments.iter().filter(|(name, _)| self.seen.has(name));
         let asked = Asked {
             feature: question.feature,
             id: question.id.clone().into_owned(),
             hints,
-            arguments: arguments.map(|(name, json)| (name.clone(), (*json).to_owned())).collect(),
+            arguments: arguments.map(|(name, json)| (name.to_string(), (*json).to_owned())).collect(),
         };
-        caller.decided(asked, || self.decide(&caller.principal, question, told, hints))
+        caller.decided(asked, || {
+            let told = told.map_or_else(|| self::told(question), Ok)?;
+            self.decide(&caller.principal, question, told, hints)
+        })
     }
 
     /// A policy that cannot be evaluated denies, whatever others permit.
@@ -268,7 +273,7 @@ fn verdict(response: &Response) -> Verdict {
 fn told(question: &Question<'_>) -> Result<Attributes, Denied> {
     let mut arguments = Attributes::new();
     for (name, json) in &question.arguments {
-        let untold = || Denied::Argument(name.clone());
+        let untold = || Denied::Argument(name.to_string());
         let (told, value) = values::argument(name, json).ok_or_else(untold)?;
         // That something is there is not for another argument to say.
         if arguments.insert(told, value).is_some() {

@@ -20,7 +20,7 @@ fn ask(cedar: &Cedar, claims_of: &Value, question: &Question<'_>, hints: Hints) 
 
 /// Whether somebody may call the tool `weigh` with these arguments.
 fn decide(settings: CedarSettings, claims: &Value, arguments: &[(&str, &'static str)]) -> Result<bool, Denied> {
-    let arguments = arguments.iter().map(|(name, json)| ((*name).to_owned(), *json)).collect();
+    let arguments = arguments.iter().map(|(name, json)| ((*name).into(), *json)).collect();
     let question = Question { arguments, ..Question::about(Feature::Tool, "weigh") };
     ask(&Cedar::new(settings).unwrap(), claims, &question, Hints::default())
 }
@@ -89,7 +89,7 @@ fn trap_49_hints_come_from_the_server_and_overwrite_nothing() {
     let question = Question::about(Feature::Tool, "weigh");
     assert_eq!(ask(&cedar, &json!({"sub": "u"}), &question, known.of("weigh")), Ok(true));
     // A caller cannot bring them along: an argument is never an attribute under its own name.
-    let spoofed = Question { arguments: vec![("readOnlyHint".to_owned(), "true")], ..question };
+    let spoofed = Question { arguments: vec![("readOnlyHint".into(), "true")], ..question };
     assert!(matches!(ask(&cedar, &json!({"sub": "u"}), &spoofed, Hints::default()), Err(Denied::Evaluation(_))));
 }
 
@@ -219,7 +219,7 @@ proptest! {
         for (caller, tool, x, y, z) in asked {
             let values = [None, Some("1"), Some(r#""\ud800""#)];
             let named = [("x", values[x]), ("y", values[y.min(1)]), ("z", values[z])];
-            let arguments = named.iter().filter_map(|(name, value)| Some(((*name).to_owned(), (*value)?))).collect();
+            let arguments = named.iter().filter_map(|(name, value)| Some(((*name).into(), (*value)?))).collect();
             let question = Question { arguments, ..Question::about(Feature::Tool, ["a", "b", "c"][tool]) };
             let hints = listed.of(&question.id);
             let identity = &callers[caller];

@@ -9,6 +9,8 @@ const DEEPEST: usize = 10;
 /// Digits behind the point of a Cedar decimal.
 const PLACES: i64 = 4;
 const SCALE: u64 = 10_000;
+/// A number of so many letters without an exponent is a decimal for sure.
+const SHORT: usize = 14;
 /// More digits before the point than any decimal can have.
 const TOO_LONG: i64 = 20;
 
@@ -48,6 +50,16 @@ pub(super) fn argument(name: &str, json: &str) -> Option<(String, RestrictedExpr
         Some(value) => (format!("arg_{name}"), value),
         None => (format!("arg_{name}_present"), RestrictedExpression::new_bool(true)),
     })
+}
+
+/// Whether an argument is certainly seen as itself.
+pub(super) fn is_plain(json: &str) -> bool {
+    match json.bytes().next() {
+        Some(b'"') => json::decode(json).is_some(),
+        Some(b't' | b'f') => true,
+        Some(b'-' | b'0'..=b'9') => json.len() <= SHORT && !json.contains(['e', 'E']),
+        _ => false,
+    }
 }
 
 /// A number as a decimal, rounded half away from zero; nothing when it is beyond what a decimal can be.
@@ -132,7 +144,11 @@ mod tests {
 
     #[test]
     fn arguments_that_are_not_plain_are_only_known_to_be_there() {
-        let named = |json| argument("x", json).map(|(name, _)| name);
+        let named = |json| {
+            let name = argument("x", json).map(|(name, _)| name);
+            assert!(!is_plain(json) || name.as_deref() == Some("arg_x"), "{json}");
+            name
+        };
         assert_eq!(named(r#""text""#).as_deref(), Some("arg_x"));
         assert_eq!(named("-1.5e3").as_deref(), Some("arg_x"));
         assert_eq!(named("null").as_deref(), Some("arg_x_present"));
