@@ -29,13 +29,15 @@ pub async fn answer_until<T>(
     let listener = listener.into_std()?;
     let early = TcpListener::from_std(listener.try_clone()?)?;
     let stop = CancellationToken::new();
-    let serving = listener::serve(early, tls, Arc::new(Early(dialect)), limits, stop.clone());
+    let accepting = listener::accept(early, tls, Arc::new(Early(dialect)), limits, stop.clone());
     let making = async {
         let made = ready.await;
         stop.cancel();
         made
     };
-    let ((), made) = tokio::join!(serving, making);
+    let (open, made) = tokio::join!(accepting, making);
+    // Nobody who comes now waits for somebody who has not even said what it wants. It ends by itself.
+    tokio::spawn(open.end(limits.drain));
     Ok((TcpListener::from_std(listener)?, made))
 }
 

@@ -75,12 +75,14 @@ impl Activity {
         UnderWay(Arc::clone(self))
     }
 
-    /// Waits until the head that is expected is there, though not for long.
-    pub(super) async fn settled(&self) {
+    /// Waits until the head that is expected is there, though not for long, and tells whether it is.
+    pub(super) async fn settled(&self) -> bool {
         let until = Instant::now() + MOMENT;
-        while self.head.load(Ordering::Relaxed) != NO_HEAD && Instant::now() < until {
+        let is_there = || self.head.load(Ordering::Relaxed) == NO_HEAD;
+        while !is_there() && Instant::now() < until {
             tokio::time::sleep(TICK).await;
         }
+        is_there()
     }
 
     /// Waits until a head has taken longer than `head`, or nothing was asked for `idle`.

@@ -72,6 +72,17 @@ pub(crate) async fn serve(
     limits: &Limits,
     stop: CancellationToken,
 ) {
+    accept(listener, tls, service, limits, stop).await.end(limits.drain).await;
+}
+
+/// Accepts connections until `stop` is cancelled. Those that are open then are about to end.
+pub(crate) async fn accept(
+    listener: TcpListener,
+    tls: Option<&TlsIdentity>,
+    service: Arc<impl Service>,
+    limits: &Limits,
+    stop: CancellationToken,
+) -> Open {
     let acceptor = tls.map(TlsIdentity::acceptor);
     let room = Arc::new(Semaphore::new(limits.connections));
     let builder = builder(limits);
@@ -104,11 +115,20 @@ pub(crate) async fn serve(
             Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
         }
     }
-    drop(listener);
-    let drained = async { while connections.join_next().await.is_some() {} };
-    // What is still open then is cut off, and has been when this ends.
-    if tokio::time::timeout(limits.drain, drained).await.is_err() {
-        connections.shutdown().await;
+    Open(connections)
+}
+
+/// The connections that were open when the listener stopped.
+#[derive(Debug)]
+pub(crate) struct Open(JoinSet<()>);
+
+impl Open {
+    /// Waits for their end, and cuts off what is open after so long.
+    pub(crate) async fn end(mut self, drain: Duration) {
+        let ended = async { while self.0.join_next().await.is_some() {} };
+        if tokio::time::timeout(drain, ended).await.is_err() {
+            self.0.shutdown().await;
+        }
     }
 }
 
@@ -146,12 +166,14 @@ async fn converse(
         }
         () = stop.cancelled() => {
             // Whoever has just connected is about to say what it wants, and would be cut off.
-            tokio::select! {
+            let is_settled = tokio::select! {
                 _ = &mut connection => return,
-                () = activity.settled() => {}
+                is_settled = activity.settled() => is_settled,
+            };
+            if is_settled {
+                connection.inner().graceful_shutdown();
+                let _ = connection.await;
             }
-            connection.inner().graceful_shutdown();
-            let _ = connection.await;
         }
     }
 }

@@ -102,3 +102,35 @@ async fn whoever_comes_before_the_proxy_is_there_is_answered() {
     stop.cancel();
     serving.await.unwrap().unwrap();
 }
+
+#[tokio::test]
+async fn whoever_stalls_before_the_proxy_is_there_keeps_nobody_waiting() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let (made, ready) = tokio::sync::oneshot::channel::<()>();
+    let limits = Limits { head: LATE, drain: LATE, ..limits() };
+    let waiting = answer_until(listener, Dialect::Streamable, None, &limits, ready);
+    let stalling = async {
+        let mut stream = TcpStream::connect(&address).await.unwrap();
+        stream.write_all(b"GET /health HTTP/1.1\r\nHost:").await.unwrap();
+        // Others are served, so that this one was accepted before them.
+        assert_eq!(Request::new("GET", "/mcp").send(&address).await.status, 503);
+        made.send(()).unwrap();
+        stream
+    };
+    let (waited, mut stream) = tokio::time::timeout(PATIENCE, async { tokio::join!(waiting, stalling) }).await.unwrap();
+    waited.unwrap();
+    let mut rest = Vec::new();
+    let _ = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut rest)).await.unwrap();
+    assert!(rest.is_empty(), "it was never asked in full");
+}
+
+#[tokio::test]
+async fn whoever_stalls_does_not_keep_a_proxy_that_stops() {
+    let mut setup = Setup::with_limits(Limits { head: LATE, drain: LATE, ..limits() }).await;
+    let mut stream = TcpStream::connect(&setup.address).await.unwrap();
+    stream.write_all(b"GET /health HTTP/1.1\r\nHost:").await.unwrap();
+    assert_eq!(Request::new("GET", "/health").send(&setup.address).await.status, 200);
+    setup.stop.cancel();
+    tokio::time::timeout(PATIENCE, &mut setup.listener).await.unwrap().unwrap().unwrap();
+}
