@@ -3,9 +3,12 @@
 //! The client has asked once and is answered once. When its server ends or loses the stream, the same request is made
 //! again; what the client is told twice by that is left out, and what it may have missed counts as changed.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use http::StatusCode;
 use http::header::CONTENT_ENCODING;
 use serde_json::Value;
@@ -19,6 +22,7 @@ use crate::eras::alone::Alone;
 use crate::eras::http::is_stream;
 use crate::eras::line::is_away;
 use crate::eras::listen;
+use crate::limits::KEEP_ALIVE;
 use crate::passing::{After, Change};
 use crate::pauses::Pauses;
 
@@ -52,6 +56,12 @@ impl Again {
         }
         if is_away(status) { Asked::Away } else { Asked::Refused }
     }
+
+    /// Asks when it is time to.
+    async fn ask_after(self: Arc<Self>, mut pauses: Pauses) -> (Pauses, Asked) {
+        pauses.pause().await;
+        (pauses, self.ask().await)
+    }
 }
 
 /// What came of a request that was made once more.
@@ -66,7 +76,9 @@ enum Asked {
 /// The stream of somebody who listens.
 pub(super) struct Listening {
     looked_at: LookedAt,
-    again: Again,
+    again: Arc<Again>,
+    /// The request that is about to be made once more.
+    asking: Option<BoxFuture<'static, (Pauses, Asked)>>,
     /// Whether the client knows what it will be told.
     is_acknowledged: bool,
     /// Whether the stream has taken the place of another, and the server has not said yet what it will tell on it.
@@ -116,7 +128,8 @@ impl Listening {
         streams.begin(Instant::now());
         Self {
             looked_at,
-            again,
+            again: Arc::new(again),
+            asking: None,
             is_acknowledged: false,
             is_new: false,
             is_over: false,
@@ -193,15 +206,21 @@ impl Change for Listening {
         if self.streams.end(Instant::now()) || self.is_refused {
             return self.give_up();
         }
-        self.streams.pauses.pause().await;
-        match self.again.ask().await {
+        let asking = self.asking.get_or_insert_with(|| {
+            let pauses = std::mem::replace(&mut self.streams.pauses, Pauses::of_streams());
+            Arc::clone(&self.again).ask_after(pauses).boxed()
+        });
+        // The client sees that its stream is alive, however long that takes.
+        let alive = || After::Meanwhile(comment("keep-alive").into());
+        let Ok((pauses, asked)) = tokio::time::timeout(KEEP_ALIVE, asking).await else { return alive() };
+        (self.streams.pauses, self.asking) = (pauses, None);
+        match asked {
             Asked::Opened(body) => {
                 (self.is_new, self.is_over) = (true, false);
                 self.streams.begin(Instant::now());
                 After::Another(body)
             }
-            // The client sees that its stream is alive.
-            Asked::Away => After::Meanwhile(comment("keep-alive").into()),
+            Asked::Away => alive(),
             Asked::Refused => self.give_up(),
         }
     }

@@ -1,6 +1,7 @@
 //! Clients that listen by a request, before a server of the same era whose streams end.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use skep_proxy::transparent::Dialect;
@@ -164,4 +165,23 @@ async fn what_ends_before_it_was_acknowledged_is_lost_and_not_asked_again() {
     let mut stream = before.send(modern("l", "subscriptions/listen", json!({"notifications": {}}))).await;
     assert_eq!(stream.message().await.unwrap()["error"]["code"], -32603);
     assert_eq!(stream.message().await, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_listens_sees_that_the_stream_is_alive_while_the_server_takes_long_for_another() {
+    const AT_MOST: Duration = Duration::from_secs(16);
+    let (parts, answer) = told_by_the_test();
+    let server = Server::start(answer).await;
+    let before = Before::local(Dialect::Streamable, &server.address).await;
+    let mut stream = listen(&before).await;
+    let held = server.hold();
+    end(&parts);
+    for _ in 0..4 {
+        let begun = tokio::time::Instant::now();
+        assert_eq!(stream.event().await.unwrap(), ": keep-alive\n\n");
+        assert!(begun.elapsed() <= AT_MOST, "{:?}", begun.elapsed());
+    }
+    drop(held);
+    while stream.event().await.unwrap() == ": keep-alive\n\n" {}
+    assert_eq!(next(&mut stream).await, UPDATED);
 }
