@@ -181,7 +181,7 @@ impl Transparent {
         legacy_client::mark(&mut session, &legacy_client::capabilities(handshake, revision));
         let name = HeaderValue::from_str(&session.id);
         let session = session.at(Some(peer.address.ip()));
-        let ended = self.sessions.create(session, |id| self.bridging.streams.is_open(id)).await?;
+        let ended = self.sessions.create(session, |id| self.is_open(id)).await?;
         if let Some(ended) = ended {
             self.bridging.forget(&ended);
         }
@@ -243,7 +243,7 @@ impl Transparent {
     /// Ends the sessions that were not used for too long. One that listens is used. What the store does not tell now, it
     /// tells the next time.
     async fn sweep_sessions(&self) -> Result<(), Unavailable> {
-        for id in self.bridging.streams.listening() {
+        for id in self.bridging.streams.listening().into_iter().chain(self.read.sessions()) {
             self.sessions.get(&id).await?;
         }
         self.bridging.streams.forget_ended(Instant::now());
@@ -254,6 +254,11 @@ impl Transparent {
             }
         }
         Ok(())
+    }
+
+    /// Whether somebody reads a stream of this session.
+    pub(super) fn is_open(&self, id: &str) -> bool {
+        self.read.contains(id) || self.bridging.streams.is_open(id)
     }
 
     /// Ends the sessions that are ours.

@@ -51,7 +51,7 @@ impl Transparent {
                 between.mark(&mut session);
             }
             // What ends for it needs nothing more.
-            self.sessions.create(session.at(known.address), |_| false).await?;
+            self.sessions.create(session.at(known.address), |id| self.is_open(id)).await?;
         }
         Ok(())
     }

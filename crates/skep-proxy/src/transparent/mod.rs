@@ -21,6 +21,7 @@ mod monitor;
 mod older_transport;
 mod opening;
 mod pass;
+mod read;
 mod recovery;
 mod same_era;
 mod small;
@@ -43,6 +44,7 @@ use self::between::Told;
 use self::bridged::Bridging;
 pub(crate) use self::headers::strip as strip_headers;
 pub use self::monitor::Probing;
+use self::read::Read;
 use self::recovery::Turns;
 pub use self::target::{Dialect, Target, TargetError};
 use self::upstream::Upstream;
@@ -74,6 +76,8 @@ pub struct Transparent {
     target: Target,
     upstream: Upstream,
     sessions: Arc<Sessions>,
+    /// Those of them that somebody listens in.
+    read: Arc<Read>,
     turns: Turns,
     forwarded: Forwarded,
     /// Whether the server has no sessions, so that there is nothing but POST.
@@ -107,6 +111,7 @@ impl Transparent {
             dialled: Dialled::new(&upstream, &limits),
             upstream,
             sessions: Arc::new(Sessions::new(SessionStore::memory(), &limits)),
+            read: Arc::default(),
             turns: Turns::default(),
             forwarded,
             is_stateless: false,

@@ -93,7 +93,13 @@ impl Transparent {
                 let again = Again::of(&alone, &self.upstream, outgoing);
                 Box::pin(same_era::adapted(alone, again, answer, self.limits.line_bytes)).await
             }
-            None if outgoing.method == Method::GET => Ok(open_ended.mark(answer)),
+            None if outgoing.method == Method::GET => {
+                let answer = match known.bound() {
+                    Some(session) => self.read.mark(&session.id, answer),
+                    None => answer,
+                };
+                Ok(open_ended.mark(answer))
+            }
             None => Ok(answer),
         }
     }
