@@ -43,7 +43,7 @@ impl Default for Limits {
             head: Duration::from_secs(10),
             upload: Duration::from_secs(30),
             idle: Duration::from_mins(2),
-            drain: Duration::from_secs(25),
+            drain: Duration::from_secs(24),
             request: Duration::from_mins(1),
             session: Duration::from_hours(2),
             session_in_all: Duration::from_hours(24),
@@ -54,6 +54,9 @@ impl Default for Limits {
     }
 }
 
+/// How long the last words of a proxy may take when all requests have ended: what it tells servers, collectors and those who
+/// record. Together with `drain` that is less than the 30 seconds that a pod has to end.
+pub(crate) const FAREWELL: Duration = Duration::from_secs(4);
 /// Messages on their way to or from a server on standard input and output.
 pub(crate) const QUEUED_MESSAGES: usize = 100;
 /// Events that a stream keeps for a client that comes back, and events that may wait for a slow one.

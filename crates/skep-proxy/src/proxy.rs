@@ -161,10 +161,13 @@ impl Proxy {
         };
         let serving = listener::serve(listener, tls.as_ref(), Arc::clone(&surface), &limits, stop.clone());
         let ((), watched) = tokio::join!(serving, watching);
-        if let Transport::Transparent(transparent) = &surface.proxy.transport {
-            transparent.close().await;
-        }
-        surface.proxy.middleware.close().await;
+        let Proxy { transport, middleware, .. } = &surface.proxy;
+        let leaving = async {
+            if let Transport::Transparent(transparent) = transport {
+                transparent.close().await;
+            }
+        };
+        tokio::join!(leaving, middleware.close());
         watched
     }
 

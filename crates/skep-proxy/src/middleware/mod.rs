@@ -40,7 +40,7 @@ use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use futures::FutureExt as _;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, OptionFuture};
 use http::Request;
 
 pub use self::audit::{Audit, AuditError, AuditSettings};
@@ -238,12 +238,9 @@ impl Middleware {
     /// Ends what goes on besides requests. They have to have ended before.
     pub(crate) async fn close(&self) {
         let chain = self.chain();
-        for audit in &chain.audits {
-            audit.close().await;
-        }
-        if let Some(telemetry) = &chain.telemetry {
-            telemetry.close().await;
-        }
+        let audits = futures::future::join_all(chain.audits.iter().map(Audit::close));
+        let telemetry = OptionFuture::from(chain.telemetry.as_ref().map(Telemetry::close));
+        tokio::join!(audits, telemetry);
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 use std::time::Instant;
 
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
@@ -30,6 +29,7 @@ use crate::eras::seal::Seals;
 use crate::eras::settings::{BackendEra, EraSettings};
 use crate::eras::verdict::{self, Eras, Verdict};
 use crate::intake::{self, Accepts};
+use crate::limits::FAREWELL;
 use crate::listener::Peer;
 use crate::middleware::identity;
 use crate::reply::whole;
@@ -39,8 +39,6 @@ use crate::stdio::mirrors::Mirrors;
 
 /// Bytes of an answer to a handshake that are looked at.
 pub(super) const HANDSHAKE_BYTES: usize = 1 << 20;
-/// How long ends of sessions may take when the proxy stops.
-const FAREWELL: Duration = Duration::from_secs(5);
 
 /// What is needed where eras differ.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ mod sink;
 mod watch;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -28,9 +28,7 @@ use self::watch::watched;
 use super::exchange::Exchange;
 use super::layer::{Layer, Next};
 use crate::answer::Answer;
-
-/// So long a proxy that stops waits for its records to be written.
-const LAST: Duration = Duration::from_secs(5);
+use crate::limits::FAREWELL;
 
 /// Records requests. Around everything that may refuse one.
 #[derive(Debug, Clone)]
@@ -54,7 +52,7 @@ impl Audit {
     /// Waits until everything is written, but not for ever.
     pub(crate) async fn close(&self) {
         let recorder = Arc::clone(&self.0);
-        let writing = tokio::task::spawn_blocking(move || recorder.sink.flush(LAST));
+        let writing = tokio::task::spawn_blocking(move || recorder.sink.flush(FAREWELL));
         if !writing.await.unwrap_or(false) {
             tracing::error!("the last audit records are not written: nobody takes them");
         }

@@ -18,11 +18,10 @@ use super::queue::Queue;
 use super::resource::Resource;
 use super::settings::{CollectorSettings, TelemetryError};
 use crate::fetch::{FetchError, FetchPolicy, Fetcher, TlsFiles};
+use crate::limits::FAREWELL;
 
 /// How long a collector may take for one request.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long the last words may take. A pod has thirty seconds, and requests that are under way get most of them.
-const FAREWELL: Duration = Duration::from_secs(3);
 /// So much of what a collector answers is read.
 const ANSWER: usize = 64 << 10;
 

@@ -27,7 +27,7 @@ mod span;
 use std::sync::Arc;
 
 use futures::FutureExt as _;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, OptionFuture};
 use http::{HeaderValue, Method, Version};
 use skep_mcp::{MetaKey, Payload};
 
@@ -107,12 +107,9 @@ impl Telemetry {
 
     /// Tells everything that is known, and gives ports back.
     pub(crate) async fn close(&self) {
-        if let Some(diagnostics) = &self.0.diagnostics {
-            diagnostics.close().await;
-        }
-        if let Some(exporter) = &self.0.exporter {
-            exporter.flush().await;
-        }
+        let diagnostics = OptionFuture::from(self.0.diagnostics.as_ref().map(Diagnostics::close));
+        let exporter = OptionFuture::from(self.0.exporter.as_ref().map(Exporter::flush));
+        tokio::join!(diagnostics, exporter);
     }
 }
 

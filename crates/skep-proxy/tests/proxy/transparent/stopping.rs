@@ -4,11 +4,16 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use skep_proxy::transparent::Dialect;
+use skep_proxy::middleware::{
+    Authentication, Chain, CollectorSettings, Middleware, Step, Telemetry, TelemetrySettings,
+};
+use skep_proxy::transparent::{Dialect, Target, Transparent};
+use skep_proxy::{BackendEra, EraSettings, Forwarded, Limits, Proxy};
 use tokio::sync::mpsc;
 
-use super::server::{Before, Seen, Server, reply};
+use super::server::{Before, Seen, Server, reply, with_sessions};
 use super::streams::stream;
+
 use crate::http::{PATIENCE, Request, call, modern};
 
 const EVENTS: [(&str, &str); 1] = [("content-type", "text/event-stream")];
@@ -79,4 +84,28 @@ async fn a_stream_of_events_ends_at_once_or_after_the_answers_that_it_owes() {
         assert_eq!(last, None);
         assert!(begun.elapsed() < AT_ONCE, "{:?}", begun.elapsed());
     }
+}
+
+#[tokio::test]
+async fn trap_62_servers_and_collectors_that_are_silent_at_the_end_are_waited_for_at_the_same_time() {
+    let (server, receiver) = (Server::start(with_sessions("a")).await, Server::start(|_| reply(200, &[], "")).await);
+    let collector =
+        CollectorSettings { is_insecure: true, has_metrics: true, ..CollectorSettings::new(&receiver.address) };
+    let telemetry = Telemetry::new(TelemetrySettings { collector: Some(collector), ..TelemetrySettings::default() });
+    let chain = vec![Step::Authenticate(Authentication::Anonymous), Step::Telemetry(telemetry.unwrap())];
+    let target = Target::local(Dialect::Streamable, &format!("http://{}", server.address)).unwrap();
+    let transparent = Transparent::new(target, Limits::default(), Forwarded::default()).unwrap();
+    let transparent = transparent.with_eras(EraSettings { era: BackendEra::Legacy, ..EraSettings::default() });
+    let proxy = Proxy::transparent(transparent).with_middleware(Middleware::new(Chain::new(chain)));
+    let mut before = Before::unready(proxy).await;
+    before.await_ready().await;
+    let post = modern(1, "tools/list", json!({})).header("Authorization", "Bearer a");
+    assert_eq!(before.send(post).await.status, 200, "a session of the server is kept for it");
+    let _silent = (server.hold(), receiver.hold());
+    tokio::time::pause();
+    let begun = tokio::time::Instant::now();
+    before.stop().await;
+    let words = server.seen().iter().filter(|seen| seen.method == "DELETE").count();
+    assert_eq!((words, receiver.seen().len()), (1, 1), "both were told");
+    assert!(begun.elapsed() < AT_ONCE, "{:?}", begun.elapsed());
 }
