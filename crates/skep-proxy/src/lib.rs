@@ -24,6 +24,7 @@ mod open_ended;
 mod passing;
 mod pauses;
 mod proxy;
+mod random;
 mod readiness;
 mod reply;
 mod sessions;

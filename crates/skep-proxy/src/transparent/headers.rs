@@ -34,14 +34,14 @@ const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto")
 
 /// Removes what is said between two neighbours only, and what one of them says is.
 pub(crate) fn strip(headers: &mut HeaderMap) {
-    let named: Vec<HeaderName> = headers
-        .get_all(CONNECTION)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .filter_map(|name| name.trim().parse().ok())
-        .collect();
-    for name in named.iter().chain(&BETWEEN_NEIGHBOURS) {
+    let is_meant = |name: &&HeaderName| BETWEEN_NEIGHBOURS.contains(name);
+    let mut meant: Vec<HeaderName> = headers.keys().filter(is_meant).cloned().collect();
+    if meant.contains(&CONNECTION) {
+        let values = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
+        let named = values.flat_map(|value| value.split(','));
+        meant.extend(named.filter_map(|name| name.trim().parse::<HeaderName>().ok()));
+    }
+    for name in &meant {
         headers.remove(name);
     }
 }
@@ -59,7 +59,7 @@ pub(super) fn outgoing(mut headers: HeaderMap, uri: &Uri, target: &Target, peer:
         }
     };
     say(HOST, target.authority.as_str());
-    say(FORWARDED_FOR, &peer.address.ip().to_string());
+    say(FORWARDED_FOR, &peer.ip_text());
     if target.is_remote {
         say(FORWARDED_PROTO, target.scheme.as_str());
     } else {

@@ -16,6 +16,7 @@ use super::record::{Course, Data, Extra, Metadata, Record, Source, SourceExtra, 
 use crate::middleware::exchange::{Exchange, Notes};
 use crate::middleware::identity::Identity;
 use crate::middleware::subject::{cut, subject};
+use crate::random;
 
 /// Who asks when nobody knows.
 const ANONYMOUS: &str = "anonymous";
@@ -35,7 +36,7 @@ pub(super) struct Pending {
 impl Pending {
     pub(super) fn new(recorder: Arc<Recorder>, exchange: &Exchange<'_>, opens_stream: bool, began: Instant) -> Self {
         let headers = &exchange.parts.headers;
-        let address = exchange.peer.address.ip().to_string();
+        let address = exchange.peer.ip_text();
         let address =
             Some(headers).filter(|_| recorder.settings.trusts_forwarded).and_then(forwarded).unwrap_or(address);
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
@@ -111,11 +112,13 @@ impl Pending {
             let answer = String::from_utf8_lossy(answer);
             data.response = Some(said(cut(&answer, settings.data_bytes).as_bytes()));
         }
+        let id = uuid::Builder::from_random_bytes(random::bytes()).into_uuid();
+        let mut id_text = uuid::Uuid::encode_buffer();
         let record = Record {
             time: &now,
             level: "AUDIT",
             msg: "audit_event",
-            audit_id: uuid::Uuid::new_v4().to_string(),
+            audit_id: id.hyphenated().encode_lower(&mut id_text),
             kind,
             logged_at: &now,
             outcome,

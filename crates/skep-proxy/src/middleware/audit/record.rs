@@ -10,7 +10,7 @@ pub(super) struct Record<'a> {
     pub(super) time: &'a str,
     pub(super) level: &'static str,
     pub(super) msg: &'static str,
-    pub(super) audit_id: String,
+    pub(super) audit_id: &'a str,
     #[serde(rename = "type")]
     pub(super) kind: &'static str,
     pub(super) logged_at: &'a str,

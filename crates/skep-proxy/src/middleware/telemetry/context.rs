@@ -2,6 +2,8 @@
 
 use http::{HeaderMap, HeaderName};
 
+use crate::random;
+
 pub(super) const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
 pub(super) const TRACE_STATE: HeaderName = HeaderName::from_static("tracestate");
 
@@ -68,12 +70,7 @@ fn is_lower_hex(text: &str) -> bool {
 
 /// Random numbers of a trace and of a step, neither of them zero.
 fn fresh() -> ([u8; 16], [u8; 8]) {
-    let mut bytes = [0; 24];
-    // The generator fails only where the machine has none, and then any number will do.
-    let _ = aws_lc_rs::rand::fill(&mut bytes);
-    let (mut trace, mut span) = ([0; 16], [0; 8]);
-    trace.copy_from_slice(&bytes[..16]);
-    span.copy_from_slice(&bytes[16..]);
+    let (mut trace, mut span) = (random::bytes::<16>(), random::bytes::<8>());
     trace[15] = trace[15].max(1);
     span[7] = span[7].max(1);
     (trace, span)

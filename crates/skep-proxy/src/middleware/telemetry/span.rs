@@ -131,7 +131,7 @@ impl Span {
         if transport == "sse" {
             say(told, "mcp.backend.protocol.version", "1.1".into());
         }
-        say(told, "client.address", (&*address.ip().to_string()).into());
+        say(told, "client.address", (&*exchange.peer.ip_text()).into());
         say(told, "client.port", u64::from(address.port()).into());
         for (name, header) in
             [("mcp.session.id", header::SESSION_ID), ("mcp.protocol.version", header::PROTOCOL_VERSION)]

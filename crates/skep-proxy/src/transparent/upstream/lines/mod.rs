@@ -4,7 +4,6 @@
 //! handed back, piece by piece. Here the task that has a request writes it and reads the answer. Nobody looks at a connection
 //! that nobody uses; whether the server has closed it is found out when it is used again.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Weak};
@@ -50,8 +49,16 @@ pub(super) struct Lines {
 #[derive(Debug)]
 struct Idle {
     patience: Duration,
+    /// There are as many places as a server has pods, so that they are looked through faster than looked up.
+    places: Mutex<Vec<Place>>,
+}
+
+/// Where connections lead, and those that nobody uses.
+#[derive(Debug)]
+struct Place {
+    to: Authority,
     #[expect(clippy::vec_box, reason = "whoever uses one has it in the same box")]
-    lines: Mutex<HashMap<Authority, Vec<Box<Line>>>>,
+    lines: Vec<Box<Line>>,
 }
 
 /// A connection.
@@ -71,7 +78,7 @@ struct Line {
 impl Lines {
     /// None yet. Those that nobody has used for so long are closed.
     pub(super) fn new(connector: HttpConnector<Resolver>, patience: Duration) -> Self {
-        Self { connector, idle: Arc::new(Idle { patience, lines: Mutex::default() }) }
+        Self { connector, idle: Arc::new(Idle { patience, places: Mutex::default() }) }
     }
 
     /// Sends a request.
@@ -113,7 +120,7 @@ impl Lines {
 impl Idle {
     fn take(&self, to: &Authority) -> Option<Box<Line>> {
         loop {
-            let mut line = self.lines.lock().get_mut(to)?.pop()?;
+            let mut line = self.places.lock().iter_mut().find(|place| place.to == *to)?.lines.pop()?;
             if line.is_free() {
                 return Some(line);
             }
@@ -123,17 +130,17 @@ impl Idle {
     fn give_back(&self, mut line: Box<Line>) {
         if line.is_free() {
             line.since = Instant::now();
-            let mut lines = self.lines.lock();
-            match lines.get_mut(&line.to) {
-                Some(others) => others.push(line),
-                None => drop(lines.insert(line.to.clone(), vec![line])),
+            let mut places = self.places.lock();
+            match places.iter_mut().find(|place| place.to == line.to) {
+                Some(place) => place.lines.push(line),
+                None => places.push(Place { to: line.to.clone(), lines: vec![line] }),
             }
         }
     }
 
     fn sweep(&self) {
         let now = Instant::now();
-        self.lines.lock().retain(|_, lines| {
+        self.places.lock().retain_mut(|Place { lines, .. }| {
             lines.retain_mut(|line| now.duration_since(line.since) < self.patience && line.is_free());
             !lines.is_empty()
         });

@@ -99,8 +99,8 @@ async fn connections_that_nobody_uses_for_long_are_closed() {
         text(ask(lines, &uri).await).await;
         lines.sweep();
     }
-    assert_eq!(patient.idle.lines.lock().len(), 1);
-    assert!(impatient.idle.lines.lock().is_empty());
+    assert_eq!(patient.idle.places.lock().len(), 1);
+    assert!(impatient.idle.places.lock().is_empty());
     while seen.recv().await != Some(Seen::Closed) {}
 }
 
