@@ -49,12 +49,12 @@ impl Known {
     pub(super) fn decided(
         &self,
         asked: Asked,
-        decide: impl FnOnce() -> Result<Verdict, Denied>,
+        decide: impl FnOnce(&Asked) -> Result<Verdict, Denied>,
     ) -> Result<Verdict, Denied> {
         if let Some(decided) = self.decisions.lock().find(&asked) {
             return Ok(decided);
         }
-        let decided = decide()?;
+        let decided = decide(&asked)?;
         if !asked.is_large() {
             self.decisions.lock().add(asked, decided.clone());
         }

@@ -3,6 +3,7 @@
 //! The words of policies: principal `Client::"<sub>"` in `THVGroup::"<group>"`, action `Action::"call_tool"`,
 //! `"get_prompt"` or `"read_resource"`, resource `Tool`, `Prompt` or `Resource` in `MCP::"<server>"`.
 
+mod arguments;
 mod claims;
 mod decided;
 mod entities;
@@ -95,6 +96,8 @@ pub(super) enum Denied {
     UpstreamToken,
     #[error("the argument {0:?} cannot be told to policies")]
     Argument(String),
+    #[error("it has more than {} arguments, and policies look at all of them", arguments::MOST)]
+    TooMany,
     #[error("the question cannot be put to Cedar: {0}")]
     Unaskable(String),
     #[error("a policy cannot be evaluated: {0}")]
@@ -199,20 +202,16 @@ impl Cedar {
 
     /// Whether a caller may do something, as it was decided before or is decided now.
     pub(super) fn allows(&self, caller: &Known, question: &Question<'_>, hints: Hints) -> Result<Verdict, Denied> {
-        // What is told under its own name can neither fail nor get into the way of another one.
-        let is_plain = question.arguments.iter().all(|(_, json)| values::is_plain(json));
-        let told = if is_plain { None } else { Some(told(question)?) };
-        let arguments = question.arguments.iter().filter(|(name, _)| self.seen.has(name));
-        let asked = Asked {
-            feature: question.feature,
-            id: question.id.clone().into_owned(),
-            hints,
-            arguments: arguments.map(|(name, json)| (name.to_string(), (*json).to_owned())).collect(),
-        };
-        caller.decided(asked, || {
-            let told = told.map_or_else(|| self::told(question), Ok)?;
-            self.decide(&caller.principal, question, told, hints)
-        })
+        let arguments = self.looked_at(question)?;
+        let asked = Asked { feature: question.feature, id: question.id.clone().into_owned(), hints, arguments };
+        caller
+            .decided(asked, |asked| self.decide(&caller.principal, question, arguments::told(&asked.arguments)?, hints))
+    }
+
+    /// The arguments that policies look at. What is wrong with any of them is an answer already.
+    fn looked_at(&self, question: &Question<'_>) -> Result<Vec<(String, String)>, Denied> {
+        arguments::check(&question.arguments)?;
+        arguments::seen(&question.arguments, &self.seen)
     }
 
     /// A policy that cannot be evaluated denies, whatever others permit.
@@ -267,20 +266,6 @@ fn verdict(response: &Response) -> Verdict {
         [] => "no policy permits it".into(),
         deciding => format!("it is forbidden by {}", deciding.join(", ")).into(),
     })
-}
-
-/// The arguments of a call as policies see them.
-fn told(question: &Question<'_>) -> Result<Attributes, Denied> {
-    let mut arguments = Attributes::new();
-    for (name, json) in &question.arguments {
-        let untold = || Denied::Argument(name.to_string());
-        let (told, value) = values::argument(name, json).ok_or_else(untold)?;
-        // That something is there is not for another argument to say.
-        if arguments.insert(told, value).is_some() {
-            return Err(untold());
-        }
-    }
-    Ok(arguments)
 }
 
 /// What policies see of a tool, prompt or resource. What we say about it wins over what the server and the caller say.

@@ -6,6 +6,8 @@ use std::collections::HashSet;
 use cedar_policy::Policy;
 use serde_json::Value;
 
+use super::values::PRESENT;
+
 /// The arguments that matter.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Seen {
@@ -24,7 +26,7 @@ impl Seen {
         }
         let arguments = names.iter().filter_map(|name| name.strip_prefix("arg_"));
         // What is not plain is only known to be there, under another name.
-        let both = arguments.flat_map(|name| [Some(name), name.strip_suffix("_present")]);
+        let both = arguments.flat_map(|name| [Some(name), name.strip_suffix(PRESENT)]);
         Self::Named(both.flatten().map(str::to_owned).collect())
     }
 
