@@ -71,22 +71,24 @@ async fn tokens(key: &Key, around: &Around, count: usize) -> anyhow::Result<[(Me
 /// Decides about calls.
 async fn calls(count: usize) -> anyhow::Result<Vec<(Measure, f64)>> {
     let authorizer = Authorizer::cedar(chain::cedar(100))?;
-    let claims = json!({"sub": "ann", "email": "ann@example.com", "groups": ["team-1", "team-2", "keepers"]});
-    let claims: Map<String, Value> = serde_json::from_value(claims)?;
-    let ann = Identity::from_claims(claims, "token").context("nobody is somebody")?;
+    // Those who were here before are known by their claims.
+    let somebody = |number: usize| {
+        let groups = ["team-1", "team-2", "keepers"];
+        let claims = json!({"sub": "ann", "email": "ann@example.com", "groups": groups, "jti": number.to_string()});
+        let claims: Map<String, Value> = serde_json::from_value(claims)?;
+        Identity::from_claims(claims, "token").map(Arc::new).context("nobody is somebody")
+    };
     let call = |tool: &str| {
         let params = json!({"name": tool, "arguments": {"message": "honey"}});
         let text = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string();
         Message::read(Bytes::from(text)).map_err(|error| anyhow::anyhow!("{error:?}"))
     };
-    let somebody = || Arc::new(ann.clone());
-    ensure!(!authorizer.allows(&somebody(), &call("tool-3")?).await, "the policies allow everything");
+    let same = somebody(count)?;
+    ensure!(!authorizer.allows(&same, &call("tool-3")?).await, "the policies allow everything");
     let call = call("echo")?;
-    let same = somebody();
     let (mut first, mut again) = (Vec::with_capacity(count), Vec::with_capacity(count));
-    for _ in 0..count {
-        // Decisions are remembered for callers who were here before.
-        let another = somebody();
+    for number in 0..count {
+        let another = somebody(number)?;
         for (caller, times) in [(&another, &mut first), (&same, &mut again)] {
             let begun = Instant::now();
             let is_allowed = authorizer.allows(caller, &call).await;

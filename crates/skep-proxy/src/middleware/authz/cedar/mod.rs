@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 
 use self::claims::Attributes;
 pub(super) use self::decided::Known;
-use self::decided::{Asked, Callers};
+use self::decided::{Asked, Decided};
 use self::entities::Stage;
 use self::seen::Seen;
 use self::slices::Slices;
@@ -117,7 +117,8 @@ pub(super) struct Caller<'a> {
 pub(super) struct Cedar {
     policies: Slices,
     seen: Seen,
-    callers: Callers,
+    looks_at_times: bool,
+    decided: Decided,
     stage: Stage,
     authorizer: Authorizer,
     types: Types,
@@ -159,8 +160,9 @@ impl Cedar {
         let server = (!settings.server.is_empty()).then(|| type_name("MCP")).transpose()?;
         Ok(Self {
             seen: Seen::by(&policies),
+            looks_at_times: seen::looks_at_times(&policies),
+            decided: Decided::default(),
             policies: Slices::new(policies)?,
-            callers: Callers::default(),
             stage: Stage::new(&settings.entities, &actions)?,
             authorizer: Authorizer::new(),
             server: server.map(|name| uid(&name, &settings.server)),
@@ -195,17 +197,22 @@ impl Cedar {
         Ok(Principal { attributes, entity })
     }
 
-    /// A caller whom decisions are remembered for.
-    pub(super) fn caller(&self, identity: &Arc<Identity>) -> Result<Arc<Known>, Denied> {
-        self.callers.find(identity, || self.principal(Caller { claims: Some(&identity.claims), ..Caller::default() }))
+    /// A caller whom decisions are remembered for, as long as its claims are the same.
+    pub(super) fn caller(&self, identity: &Identity) -> Result<Arc<Known>, Denied> {
+        // The times of somebody who proved nothing are those of the call, so that no two calls are the same then.
+        let is_another = self.looks_at_times && !identity.is_proven();
+        let digest = if is_another { None } else { identity.digest() };
+        let read = || self.principal(Caller { claims: Some(&identity.claims), ..Caller::default() });
+        self.decided.caller(digest, &identity.claims, read)
     }
 
     /// Whether a caller may do something, as it was decided before or is decided now.
-    pub(super) fn allows(&self, caller: &Known, question: &Question<'_>, hints: Hints) -> Result<Verdict, Denied> {
+    pub(super) fn allows(&self, known: &Known, question: &Question<'_>, hints: Hints) -> Result<Verdict, Denied> {
         let arguments = self.looked_at(question)?;
-        let asked = Asked { feature: question.feature, id: question.id.clone().into_owned(), hints, arguments };
-        caller
-            .decided(asked, |asked| self.decide(&caller.principal, question, arguments::told(&asked.arguments)?, hints))
+        let (caller, id) = (known.digest, question.id.clone().into_owned());
+        let asked = Asked { caller, feature: question.feature, id, hints, arguments };
+        self.decided
+            .decision(asked, |asked| self.decide(&known.principal, question, arguments::told(&asked.arguments)?, hints))
     }
 
     /// The arguments that policies look at. What is wrong with any of them is an answer already.
