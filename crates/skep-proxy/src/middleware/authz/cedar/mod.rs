@@ -15,7 +15,7 @@ mod values;
 use std::sync::Arc;
 
 use cedar_policy::{
-    Authorizer, Context, Decision, Entity, EntityId, EntityTypeName, EntityUid, Policy, PolicyId, Request, Response,
+    Authorizer, Context, Decision, EntityId, EntityTypeName, EntityUid, Policy, PolicyId, Request, Response,
     RestrictedExpression,
 };
 use serde_json::{Map, Value};
@@ -23,7 +23,7 @@ use serde_json::{Map, Value};
 use self::claims::Attributes;
 pub(super) use self::decided::Known;
 use self::decided::{Asked, Decided};
-use self::entities::Stage;
+use self::entities::{Stage, Staged};
 use self::seen::Seen;
 use self::slices::Slices;
 use super::Verdict;
@@ -141,7 +141,7 @@ struct Types {
 /// A caller, ready to be asked about.
 pub(super) struct Principal {
     attributes: Attributes,
-    entity: Entity,
+    staged: Staged,
 }
 
 impl Cedar {
@@ -162,8 +162,8 @@ impl Cedar {
             seen: Seen::by(&policies),
             looks_at_times: seen::looks_at_times(&policies),
             decided: Decided::default(),
+            stage: Stage::new(&settings.entities, &actions, &policies)?,
             policies: Slices::new(policies)?,
-            stage: Stage::new(&settings.entities, &actions)?,
             authorizer: Authorizer::new(),
             server: server.map(|name| uid(&name, &settings.server)),
             types,
@@ -193,8 +193,8 @@ impl Cedar {
         let attributes = claims::attributes(claims, &self.multi_valued_claims);
         let groups = claims::groups(claims, &self.group_claim, &self.role_claim);
         let parents = groups.into_iter().map(|group| uid(&self.types.group, group)).collect();
-        let entity = self.stage.entity(&id, attributes.clone(), parents)?;
-        Ok(Principal { attributes, entity })
+        let staged = self.stage.entity(&id, attributes.clone(), parents)?;
+        Ok(Principal { attributes, staged })
     }
 
     /// A caller whom decisions are remembered for, as long as its claims are the same.
@@ -232,13 +232,12 @@ impl Cedar {
         let resource = uid(&self.types.features[question.feature as usize], &question.id);
         let attributes = resource_attributes(question, hints, &arguments);
         let parents = self.server.iter().cloned().collect();
-        let entities = [principal.entity.clone(), self.stage.entity(&resource, attributes, parents)?];
-        let entities = self.stage.with(entities)?;
+        let entities = self.stage.with(&[&principal.staged, &self.stage.entity(&resource, attributes, parents)?])?;
         let context = principal.attributes.clone().into_iter().chain(arguments);
         let context = Context::from_pairs(context).map_err(|error| Denied::Unaskable(error.to_string()))?;
         let action = uid(&self.types.action, question.feature.action());
         let policies = self.policies.about(&resource);
-        let request = Request::new(principal.entity.uid(), action, resource, context, None)
+        let request = Request::new(principal.staged.entity.uid(), action, resource, context, None)
             .map_err(|error| Denied::Unaskable(error.to_string()))?;
         let response = self.authorizer.is_authorized(&request, policies, &entities);
         if let Some(error) = response.diagnostics().errors().next() {

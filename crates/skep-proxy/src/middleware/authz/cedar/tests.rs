@@ -186,7 +186,7 @@ fn the_tokens_of_an_upstream_provider_take_the_place_of_the_callers_own() {
     let own = json!({"sub": "own"});
     let told = |access_token| {
         let principal = cedar.principal(Caller { claims: Some(claims(&own)), access_token, identity_token: None });
-        principal.map(|principal| principal.entity.uid().id().unescaped().to_owned())
+        principal.map(|principal| principal.staged.entity.uid().id().unescaped().to_owned())
     };
     assert_eq!(told(None), Err(Denied::NoUpstreamToken("github".to_owned())));
     assert_eq!(told(Some("opaque")), Ok("own".to_owned()));
