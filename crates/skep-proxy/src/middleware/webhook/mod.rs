@@ -3,6 +3,7 @@
 //! Whatever a callback says, the client hears only our own words; the callback's go to the log.
 
 mod document;
+mod exact;
 mod patch;
 mod round;
 mod signature;
