@@ -15,6 +15,8 @@ const SCOPE: &str = "/mcp_request/";
 const MOST_OPERATIONS: usize = 1_000;
 /// Bytes that one change may add, so that copies of copies end.
 const LARGEST_GROWTH: usize = 8 << 20;
+/// How deep a change may put something. Nobody reads what is deeper, and it would not fit on anybody's stack.
+const DEEPEST: usize = 128;
 
 /// Why a change is not made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -54,7 +56,7 @@ pub(super) fn apply(message: &str, change: &Change) -> Result<String, PatchError
     let mut growth = 0;
     for operation in &operations {
         growth += added(&envelope, operation);
-        if growth > LARGEST_GROWTH {
+        if growth > LARGEST_GROWTH || deepest(&envelope, operation) > DEEPEST {
             return Err(PatchError::Apply);
         }
         if let PatchOperation::Test(test) = operation {
@@ -93,6 +95,27 @@ fn added(envelope: &Value, operation: &PatchOperation) -> usize {
         PatchOperation::Replace(replace) => size(&replace.value),
         PatchOperation::Copy(copy) => envelope.pointer(copy.from.as_str()).map_or(0, size),
         PatchOperation::Remove(_) | PatchOperation::Move(_) | PatchOperation::Test(_) => 0,
+    }
+}
+
+/// How deep a message gets by what an operation puts into it.
+fn deepest(envelope: &Value, operation: &PatchOperation) -> usize {
+    let (path, value) = match operation {
+        PatchOperation::Add(add) => (&add.path, Some(&add.value)),
+        PatchOperation::Replace(replace) => (&replace.path, Some(&replace.value)),
+        PatchOperation::Copy(copy) => (&copy.path, envelope.pointer(copy.from.as_str())),
+        PatchOperation::Move(moved) => (&moved.path, envelope.pointer(moved.from.as_str())),
+        PatchOperation::Remove(_) | PatchOperation::Test(_) => return 0,
+    };
+    // The message itself is the first name of every path.
+    path.as_str().matches('/').count() - 1 + value.map_or(0, depth)
+}
+
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
     }
 }
 
@@ -248,6 +271,20 @@ mod tests {
             assert_eq!(changed(patch.clone()), Err(expected), "{patch}");
         }
         assert_eq!(apply(CALL, &Change { is_json_patch: false, patch: "[]".to_owned() }), Err(PatchError::Type));
+    }
+
+    #[test]
+    fn copies_within_themselves_end() {
+        const NESTED: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{}}"#;
+        // Each one makes the message twice as deep.
+        let nested = |depth: usize| format!("/mcp_request/params{}", "/a".repeat(depth));
+        let copy = |power| json!({"op": "copy", "from": "/mcp_request/params", "path": nested(1 << power)});
+        let patch = |copies| (0..copies).map(copy).collect::<Value>();
+        let changed = |copies| apply(NESTED, &Change { is_json_patch: true, patch: patch(copies).to_string() });
+        assert!(changed(6).is_ok());
+        for copies in [7, 16] {
+            assert_eq!(changed(copies), Err(PatchError::Apply));
+        }
     }
 
     #[test]
