@@ -7,7 +7,7 @@ use anyhow::{Context as _, ensure};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use skep_mcp::Message;
-use skep_proxy::middleware::{Authorizer, Identity, Oidc};
+use skep_proxy::middleware::{Authorizer, CedarSettings, Identity, Oidc};
 
 use super::key::Key;
 use crate::mcp::part::chain::{self, Around};
@@ -27,13 +27,25 @@ const CEDAR: Decision = Decision {
     median: Measure::latency("Cedar, 100 policies, median").must_be(Target::Below(30.0)),
     tail: Measure::latency("Cedar, 100 policies, 99th percentile"),
 };
+const CEDAR_ENTITIES: Decision = Decision {
+    median: Measure::latency("Cedar, 100 policies, 1000 entities, median"),
+    tail: Measure::latency("Cedar, 100 policies, 1000 entities, 99th percentile"),
+};
 const CEDAR_AGAIN: Decision = Decision {
     median: Measure::latency("Cedar, asked before, median"),
     tail: Measure::latency("Cedar, asked before, 99th percentile"),
 };
 
-pub(super) const ALL: [Measure; 6] =
-    [JWT.median, JWT.tail, CEDAR.median, CEDAR.tail, CEDAR_AGAIN.median, CEDAR_AGAIN.tail];
+pub(super) const ALL: [Measure; 8] = [
+    JWT.median,
+    JWT.tail,
+    CEDAR.median,
+    CEDAR.tail,
+    CEDAR_ENTITIES.median,
+    CEDAR_ENTITIES.tail,
+    CEDAR_AGAIN.median,
+    CEDAR_AGAIN.tail,
+];
 
 /// How often each decision is taken before it counts, in percent of those that do.
 const WARM_UP: usize = 10;
@@ -71,28 +83,37 @@ async fn tokens(key: &Key, around: &Around, count: usize) -> anyhow::Result<[(Me
 /// Decides about calls.
 async fn calls(count: usize) -> anyhow::Result<Vec<(Measure, f64)>> {
     let authorizer = Authorizer::cedar(chain::cedar(100))?;
-    let claims = json!({"sub": "ann", "email": "ann@example.com", "groups": ["team-1", "team-2", "keepers"]});
-    let claims: Map<String, Value> = serde_json::from_value(claims)?;
-    let ann = Identity::from_claims(claims, "token").context("nobody is somebody")?;
+    let group = |number: usize| json!({"type": "THVGroup", "id": format!("team-{number}")});
+    let entity = |number| json!({"uid": group(number), "attrs": {}, "parents": [group(number / 10 + 1000)]});
+    let entities = (0..1000).map(entity).collect::<Value>().to_string();
+    let peopled = Authorizer::cedar(CedarSettings { entities, ..chain::cedar(100) })?;
+    // Those who were here before are known by their claims.
+    let somebody = |number: usize| {
+        let groups = ["team-1", "team-2", "keepers"];
+        let claims = json!({"sub": "ann", "email": "ann@example.com", "groups": groups, "jti": number.to_string()});
+        let claims: Map<String, Value> = serde_json::from_value(claims)?;
+        Identity::from_claims(claims, "token").map(Arc::new).context("nobody is somebody")
+    };
     let call = |tool: &str| {
         let params = json!({"name": tool, "arguments": {"message": "honey"}});
         let text = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string();
         Message::read(Bytes::from(text)).map_err(|error| anyhow::anyhow!("{error:?}"))
     };
-    let somebody = || Arc::new(ann.clone());
-    ensure!(!authorizer.allows(&somebody(), &call("tool-3")?).await, "the policies allow everything");
+    let same = somebody(count)?;
+    ensure!(!authorizer.allows(&same, &call("tool-3")?).await, "the policies allow everything");
     let call = call("echo")?;
-    let same = somebody();
-    let (mut first, mut again) = (Vec::with_capacity(count), Vec::with_capacity(count));
-    for _ in 0..count {
-        // Decisions are remembered for callers who were here before.
-        let another = somebody();
-        for (caller, times) in [(&another, &mut first), (&same, &mut again)] {
+    let [mut first, mut among, mut again] = [const { Vec::new() }; 3];
+    for number in 0..count {
+        let another = somebody(number)?;
+        let asked =
+            [(&authorizer, &another, &mut first), (&peopled, &another, &mut among), (&authorizer, &same, &mut again)];
+        for (authorizer, caller, times) in asked {
             let begun = Instant::now();
             let is_allowed = authorizer.allows(caller, &call).await;
             times.push(begun.elapsed());
             ensure!(is_allowed, "the policies refuse what they should allow");
         }
     }
-    Ok(CEDAR.of(first)?.into_iter().chain(CEDAR_AGAIN.of(again)?).collect())
+    let decisions = [CEDAR.of(first)?, CEDAR_ENTITIES.of(among)?, CEDAR_AGAIN.of(again)?];
+    Ok(decisions.into_iter().flatten().collect())
 }

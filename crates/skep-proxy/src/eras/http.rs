@@ -289,7 +289,7 @@ impl Line for HttpLine {
 
 impl Mirrors {
     /// The headers that a call has to have.
-    fn headers(&self, message: &Message) -> HeaderMap {
+    pub(crate) fn headers(&self, message: &Message) -> HeaderMap {
         if message.method() != method::TOOLS_CALL {
             return HeaderMap::new();
         }

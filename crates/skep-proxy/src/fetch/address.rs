@@ -16,7 +16,7 @@ const BARRED_V4: [(Ipv4Addr, u32); 7] = [
 ];
 const BARRED_V6: [(Ipv6Addr, u32); 5] = [
     (Ipv6Addr::UNSPECIFIED, 128),
-    (Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254), 128),
+    (Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0), 32),
     (Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254), 128),
     (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10),
     (Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8),
@@ -149,15 +149,24 @@ mod tests {
             "64:ff9b::a9fe:a9fe",
             "2002:a9fe:a9fe::1",
             "fd00:ec2::254",
+            "fd00:ec2::23",
             "fd20:ce::254",
             "fe80::1",
             "ff02::1",
         ] {
             assert!(is_barred(address.parse().unwrap()), "{address}");
         }
-        for address in
-            ["127.0.0.1", "::1", "10.96.0.10", "172.20.1.1", "192.168.1.1", "100.64.0.1", "fd00::1", "1.1.1.1"]
-        {
+        for address in [
+            "127.0.0.1",
+            "::1",
+            "10.96.0.10",
+            "172.20.1.1",
+            "192.168.1.1",
+            "100.64.0.1",
+            "fd00::1",
+            "fd00:ec3::1",
+            "1.1.1.1",
+        ] {
             assert!(!is_barred(address.parse().unwrap()), "{address}");
         }
     }

@@ -91,8 +91,12 @@ pub enum FetchError {
     #[error("{0} is not https, and plain http is not allowed")]
     Plain(String),
     /// It is somewhere where requests must not go.
-    #[error("{0}, which is not allowed")]
-    Closed(String),
+    #[error("{cause}, which is not allowed")]
+    Closed {
+        cause: String,
+        /// Whether nobody could allow it.
+        is_barred: bool,
+    },
     /// It cannot be reached, or says something that is no HTTP.
     #[error("{host} cannot be asked: {cause}")]
     Unreachable { host: String, cause: String },
@@ -105,6 +109,12 @@ pub enum FetchError {
     /// It sends requests around in circles, or back to where they would not be protected.
     #[error("{0} sends requests elsewhere, where they must not go")]
     Redirect(String),
+}
+
+impl From<&Closed> for FetchError {
+    fn from(closed: &Closed) -> Self {
+        Self::Closed { cause: closed.to_string(), is_barred: closed.is_barred }
+    }
 }
 
 type HttpClient = Client<HttpsConnector<HttpConnector<Resolver>>, Full<Bytes>>;
@@ -217,7 +227,7 @@ fn permitted<'a>(uri: &'a Uri, allows_http: bool, resolver: &Resolver) -> Result
         Some(scheme) if *scheme == Scheme::HTTP => return Err(FetchError::Plain(without_query(uri))),
         _ => return Err(no_address()),
     }
-    resolver.check(host).map_err(|closed| FetchError::Closed(closed.to_string()))?;
+    resolver.check(host).map_err(|closed| FetchError::from(&closed))?;
     Ok(host)
 }
 
@@ -281,7 +291,7 @@ fn without_query(uri: &Uri) -> String {
 
 fn failure(host: String, error: &hyper_util::client::legacy::Error) -> FetchError {
     if let Some(closed) = Closed::within(error) {
-        return FetchError::Closed(closed.to_string());
+        return closed.into();
     }
     FetchError::Unreachable { host, cause: cause(error) }
 }

@@ -32,6 +32,22 @@ pub(crate) struct Exchange<'a> {
     is_clear: bool,
 }
 
+/// A message as its client sent it, where callbacks have changed it since.
+#[derive(Debug, Clone)]
+pub(crate) struct AsSent(pub(super) Message);
+
+impl AsSent {
+    /// The message that the headers of a client speak about.
+    pub(crate) fn of<'a>(parts: &'a Parts, message: &'a Message) -> &'a Message {
+        Self::changed(parts).unwrap_or(message)
+    }
+
+    /// The same, if it was another one.
+    pub(crate) fn changed(parts: &Parts) -> Option<&Message> {
+        parts.extensions.get::<Self>().map(|Self(message)| message)
+    }
+}
+
 /// What layers have found out about a request, for those around them to see when it is answered.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {

@@ -1,7 +1,7 @@
 //! Who calls.
 
-use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::{fmt, io};
 
 use aws_lc_rs::digest;
 use http::HeaderValue;
@@ -29,7 +29,16 @@ pub struct Identity {
     token: String,
     /// Who it is among all that any issuer speaks about.
     principal: Arc<str>,
+    /// Whether the claims are what an issuer says. Those of others have the times of their call.
+    is_proven: bool,
+    digest: OnceLock<Option<ClaimsDigest>>,
 }
+
+/// What claims are known by. It tells nobody anything.
+pub(super) type ClaimsDigest = [u8; 32];
+
+/// The claims that say when something holds.
+pub(super) const TIMES: [&str; 3] = ["iat", "nbf", "exp"];
 
 /// The claim that links a token to what an authorization server of ours keeps for its user.
 const LINK: &str = "tsid";
@@ -52,6 +61,8 @@ impl Identity {
             delegation: Delegation::read(claims.get("act")),
             token: token.to_owned(),
             claims,
+            is_proven: true,
+            digest: OnceLock::new(),
         })
     }
 
@@ -76,6 +87,41 @@ impl Identity {
     pub fn expose_token(&self) -> &str {
         &self.token
     }
+
+    /// Whether the claims are what an issuer says.
+    pub(super) fn is_proven(&self) -> bool {
+        self.is_proven
+    }
+
+    /// The same for the same claims, whenever and from whatever token they were read. Claims that nobody proved are the same at
+    /// all times. It is found out once.
+    pub(super) fn digest(&self) -> Option<ClaimsDigest> {
+        let counts = |name: &str| self.is_proven || !TIMES.contains(&name);
+        let digest = || digest_of(self.claims.iter().filter(|(name, _)| counts(name)));
+        *self.digest.get_or_init(digest)
+    }
+}
+
+fn digest_of<'a>(claims: impl Iterator<Item = (&'a String, &'a Value)>) -> Option<ClaimsDigest> {
+    struct Digesting(digest::Context);
+
+    impl io::Write for Digesting {
+        fn write(&mut self, part: &[u8]) -> io::Result<usize> {
+            self.0.update(part);
+            Ok(part.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let mut digesting = Digesting(digest::Context::new(&digest::SHA256));
+    for claim in claims {
+        // A list for each of them, so that no two lists of claims look alike.
+        serde_json::to_writer(&mut digesting, &claim).ok()?;
+    }
+    digesting.0.finish().as_ref().try_into().ok()
 }
 
 /// Whom a request has proved to come from, if it had to prove that.
@@ -153,6 +199,22 @@ mod tests {
         for other in [known("b", "ann"), known("a", "bob"), known("aa", "nn")] {
             assert_ne!(known("a", "ann"), other);
         }
+    }
+
+    #[test]
+    fn claims_are_known_by_all_of_them_and_by_nothing_else() {
+        let digest = |value: Value, token| Identity::from_claims(claims(value), token).unwrap().digest().unwrap();
+        let ann = || json!({"sub": "ann", "exp": 100, "groups": ["a", "b"]});
+        assert_eq!(digest(ann(), "one"), digest(ann(), "another"));
+        for (name, value) in [("exp", json!(101)), ("groups", json!(["a"])), ("groups", json!("a")), ("x", json!(null))]
+        {
+            let mut other = ann();
+            other[name] = value;
+            assert_ne!(digest(ann(), "one"), digest(other, "one"), "{name}");
+        }
+        let unproven = |name, now| Identity::unproven("local", name, now).digest().unwrap();
+        assert_eq!(unproven("Local", 1), unproven("Local", 2));
+        assert_ne!(unproven("Local", 1), unproven("Other", 1));
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod rate_limit;
 mod recovery;
 mod refusal;
 mod remembered;
+mod replaced;
 mod strip_credentials;
 mod subject;
 pub(crate) mod telemetry;
@@ -50,7 +51,7 @@ pub use self::authz::{Authorizer, CedarError, CedarSettings, ClaimMapping, PdpEr
 pub use self::aws_sts::{AwsSts, AwsStsError, AwsStsSettings, RoleMapping, RoleTest, RolesError};
 pub use self::cross_app_access::{CrossAppAccess, CrossAppAccessError, CrossAppAccessSettings, NoAccess};
 pub use self::delegation::{Actor, Delegation};
-pub(crate) use self::exchange::{Exchange, Notes};
+pub(crate) use self::exchange::{AsSent, Exchange, Notes};
 pub use self::forward_headers::{ForwardError, ForwardHeaders};
 pub use self::grants::EndpointError;
 pub use self::identity::Identity;
@@ -58,6 +59,7 @@ use self::layer::{Destination, Layer, Next};
 pub use self::on_behalf_of::{OnBehalfOf, OnBehalfOfSettings};
 pub use self::rate_limit::{Bucket, CallLimits, RateLimit, RateLimitError, RateLimits};
 use self::refusal::Refusal;
+use self::replaced::Replaced;
 pub use self::telemetry::{
     CollectorSettings, PrometheusSettings, Resource, Service, Telemetry, TelemetryError, TelemetrySettings,
     collector_headers,
@@ -182,6 +184,19 @@ impl Chain {
         self.telemetry.as_ref()?.page(request.method())
     }
 
+    /// Whether somebody besides it is still to tell something, such as a stream at its end.
+    fn has_more_to_tell(&self) -> bool {
+        let audits = self.audits.iter().any(Audit::is_used);
+        audits || self.telemetry.as_ref().is_some_and(Telemetry::is_used)
+    }
+
+    /// Has everything told that is known.
+    async fn close(&self) {
+        let audits = futures::future::join_all(self.audits.iter().map(Audit::close));
+        let telemetry = OptionFuture::from(self.telemetry.as_ref().map(Telemetry::close));
+        tokio::join!(audits, telemetry);
+    }
+
     /// Answers a request, as a rule with what is behind the chain.
     pub(crate) fn answer<'a>(
         &'a self,
@@ -202,6 +217,8 @@ impl Chain {
 #[derive(Debug, Clone)]
 pub struct Middleware {
     chain: Arc<ArcSwap<Chain>>,
+    /// Those that were there before.
+    replaced: Arc<Replaced>,
     /// What is known about the era of the server behind it.
     eras: Arc<OnceLock<Arc<Eras>>>,
 }
@@ -209,12 +226,12 @@ pub struct Middleware {
 impl Middleware {
     /// Begins with a chain.
     pub fn new(chain: Chain) -> Self {
-        Self { chain: Arc::new(ArcSwap::from_pointee(chain)), eras: Arc::default() }
+        Self { chain: Arc::new(ArcSwap::from_pointee(chain)), replaced: Arc::default(), eras: Arc::default() }
     }
 
     /// Puts another chain in its place, for the requests that come from now on.
     pub fn replace(&self, chain: Chain) {
-        self.chain.store(Arc::new(chain));
+        self.replaced.end(self.chain.swap(Arc::new(chain)));
         self.tell_eras();
     }
 
@@ -237,10 +254,7 @@ impl Middleware {
 
     /// Ends what goes on besides requests. They have to have ended before.
     pub(crate) async fn close(&self) {
-        let chain = self.chain();
-        let audits = futures::future::join_all(chain.audits.iter().map(Audit::close));
-        let telemetry = OptionFuture::from(chain.telemetry.as_ref().map(Telemetry::close));
-        tokio::join!(audits, telemetry);
+        futures::future::join(self.chain().close(), self.replaced.close()).await;
     }
 }
 

@@ -7,6 +7,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::header::AUTHORIZATION;
 use http::{HeaderValue, StatusCode};
+use tokio::time::Instant;
 
 use super::auth::bearer;
 use super::exchange::Exchange;
@@ -41,12 +42,21 @@ impl std::fmt::Debug for OnBehalfOfSettings {
     }
 }
 
+/// A token of ours that was given so lately is not to blame when an exchange is refused.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// What we prove to be the actor with; nothing when the endpoint cannot tell who we are.
+#[derive(Clone)]
+struct Actor {
+    token: String,
+    given: Instant,
+}
+
 /// Acts on behalf of callers.
 #[derive(Debug)]
 pub struct OnBehalfOf {
     endpoint: TokenEndpoint,
-    /// What we prove to be the actor with.
-    actor: Kept<String>,
+    actor: Kept<Actor>,
     kept: Kept<HeaderValue>,
     audience: String,
     scope: String,
@@ -70,39 +80,69 @@ impl OnBehalfOf {
     async fn acting(&self, identity: &Identity, token: &str) -> Result<(Key, HeaderValue), GrantError> {
         let key = Key::of(identity, &[token, &self.audience, &self.scope]);
         let ask = || {
-            let (endpoint, actor) = (self.endpoint.clone(), self.actor.clone());
-            let (token, audience, scope) = (token.to_owned(), self.audience.clone(), self.scope.clone());
+            let question = Question {
+                endpoint: self.endpoint.clone(),
+                token: token.to_owned(),
+                audience: self.audience.clone(),
+                scope: self.scope.clone(),
+            };
+            let actor = self.actor.clone();
             async move {
-                let asked = async {
-                    let actor = actor_token(&endpoint, &actor).await?;
-                    let question = form(&[
-                        ("grant_type", TOKEN_EXCHANGE),
-                        ("subject_token", &token),
-                        ("subject_token_type", ACCESS_TOKEN),
-                        ("actor_token", &actor),
-                        ("actor_token_type", if actor.is_empty() { "" } else { ACCESS_TOKEN }),
-                        ("requested_token_type", ACCESS_TOKEN),
-                        ("audience", &audience),
-                        ("scope", &scope),
-                    ]);
-                    endpoint.ask(question, &["token_type", "issued_token_type"]).await?.bearer()
-                };
-                asked.await.inspect_err(|error| tracing::warn!(%error, "nobody can be acted for"))
+                let asked = question.ask(&actor).await;
+                asked.inspect_err(|error| tracing::warn!(%error, "nobody can be acted for"))
             }
         };
         Ok((key, self.kept.get(key, ask).await?))
     }
 }
 
-/// Our own token, which says who acts. Empty when the endpoint cannot tell who we are.
-async fn actor_token(endpoint: &TokenEndpoint, kept: &Kept<String>) -> Result<String, GrantError> {
+/// What is asked for a caller.
+struct Question {
+    endpoint: TokenEndpoint,
+    token: String,
+    audience: String,
+    scope: String,
+}
+
+impl Question {
+    /// Asks once more as somebody else when the endpoint refuses: it may have taken back the token that says who we are.
+    async fn ask(&self, kept: &Kept<Actor>) -> Result<Given<HeaderValue>, GrantError> {
+        let actor = actor(&self.endpoint, kept).await?;
+        let answer = self.ask_as(&actor.token).await;
+        let is_refused = matches!(answer, Err(GrantError::Status(_) | GrantError::Refused));
+        if !is_refused || actor.token.is_empty() || actor.given.elapsed() < FRESH {
+            return answer;
+        }
+        kept.forget_this(Key::ours(), |kept| kept.token == actor.token);
+        let renewed = self::actor(&self.endpoint, kept).await?;
+        self.ask_as(&renewed.token).await
+    }
+
+    async fn ask_as(&self, actor: &str) -> Result<Given<HeaderValue>, GrantError> {
+        let question = form(&[
+            ("grant_type", TOKEN_EXCHANGE),
+            ("subject_token", &self.token),
+            ("subject_token_type", ACCESS_TOKEN),
+            ("actor_token", actor),
+            ("actor_token_type", if actor.is_empty() { "" } else { ACCESS_TOKEN }),
+            ("requested_token_type", ACCESS_TOKEN),
+            ("audience", &self.audience),
+            ("scope", &self.scope),
+        ]);
+        self.endpoint.ask(question, &["token_type", "issued_token_type"]).await?.bearer()
+    }
+}
+
+/// Who we are there, as far as the endpoint can tell.
+async fn actor(endpoint: &TokenEndpoint, kept: &Kept<Actor>) -> Result<Actor, GrantError> {
     if !endpoint.has_credentials() {
-        return Ok(String::new());
+        return Ok(Actor { token: String::new(), given: Instant::now() });
     }
     let endpoint = endpoint.clone();
     let ask = || async move {
         let issued = endpoint.ask(form(&[("grant_type", "client_credentials")]), &[]).await?;
-        Ok(Given { lifetime: issued.lifetime(), value: issued.token })
+        let lifetime = issued.lifetime();
+        Ok(Given { lifetime, value: Actor { token: issued.token, given: Instant::now() } })
     };
     kept.get(Key::ours(), ask).await
 }

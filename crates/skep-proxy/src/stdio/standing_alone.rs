@@ -13,6 +13,7 @@ use crate::eras::alone::Alone;
 use crate::eras::listeners::Place;
 use crate::eras::seal::{Broken, refusal};
 use crate::intake::Accepts;
+use crate::middleware::AsSent;
 use crate::reply::Reply;
 
 impl Streamable {
@@ -23,7 +24,7 @@ impl Streamable {
         accepts: Accepts,
         message: &Message,
     ) -> Result<Answer, Answer> {
-        let checked = self.0.calls().mirrors().check(&parts.headers, message);
+        let checked = self.0.calls().mirrors().check(&parts.headers, AsSent::of(parts, message));
         checked.map_err(|fault| answer::bad(&fault, message.owned_id().as_ref()))?;
         let accepts = accepts.for_answer(message)?;
         self.require_ready()?;

@@ -22,6 +22,7 @@ use crate::eras::server_session::Opener;
 use crate::eras::verdict::{self, Verdict};
 use crate::intake::{self, Accepts};
 use crate::listener::Peer;
+use crate::middleware::AsSent;
 
 impl Transparent {
     /// Answers a request that stands alone, if the server has sessions only. Otherwise it is made ready to be passed on.
@@ -38,7 +39,7 @@ impl Transparent {
             let is_for_nobody = self.target.dialect == Dialect::Sse || eras.known() == Some(Verdict::Legacy);
             return Ok(is_for_nobody.then(|| answer::empty(StatusCode::ACCEPTED)));
         }
-        let checked = self.bridging.mirrors.check(&parts.headers, &message);
+        let checked = self.bridging.mirrors.check(&parts.headers, AsSent::of(parts, &message));
         checked.map_err(|fault| answer::bad(&fault, message.owned_id().as_ref()))?;
         let line = self.line(peer, parts)?;
         if self.target.dialect == Dialect::Sse {

@@ -21,7 +21,7 @@ use crate::answer::{self, Answer};
 use crate::body::Body;
 use crate::eras::listeners::Place;
 use crate::listener::Peer;
-use crate::middleware::Exchange;
+use crate::middleware::{AsSent, Exchange};
 
 impl Transparent {
     /// Passes a request on, and its answer back.
@@ -138,6 +138,9 @@ impl Transparent {
         }
         if let Some(subject) = &known.subject {
             headers.insert(header::NAME, subject.clone());
+        }
+        if let (Some(before), Some(alone)) = (AsSent::changed(parts), &known.alone) {
+            self.bridging.mirrors.keep_in_step(&mut headers, before, &alone.request);
         }
         let mut outgoing = Outgoing {
             method: parts.method.clone(),

@@ -49,6 +49,11 @@ impl Audit {
         Ok(Self(Arc::new(Recorder { settings, sink })))
     }
 
+    /// Whether somebody besides its chain has something to record, which has it twice.
+    pub(super) fn is_used(&self) -> bool {
+        Arc::strong_count(&self.0) > 2
+    }
+
     /// Waits until everything is written, but not for ever.
     pub(crate) async fn close(&self) {
         let recorder = Arc::clone(&self.0);

@@ -28,6 +28,18 @@ pub(super) enum AskError {
     Token,
 }
 
+impl AskError {
+    /// What the log is told, with what would help.
+    pub(super) fn with_hint(&self) -> String {
+        match self {
+            Self::Fetch(FetchError::Closed { is_barred: false, .. }) => {
+                format!("{self}; set AllowPrivateIP (jwksAllowPrivateIP of an MCPOIDCConfig) to allow it")
+            }
+            _ => self.to_string(),
+        }
+    }
+}
+
 impl Endpoint {
     /// Sends a request, with our token unless it proves something else.
     pub(super) async fn send(&self, mut request: Request<Bytes>, largest: usize) -> Result<Response<Bytes>, AskError> {

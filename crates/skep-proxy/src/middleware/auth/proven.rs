@@ -48,7 +48,7 @@ impl Proven {
     /// Remembers a token that was found good with these keys.
     pub(super) fn remember(&self, token: &str, keys: u64, identity: &Arc<Identity>) {
         if token.len() <= LARGEST {
-            self.0.lock().add(digest(token), Known { identity: Arc::clone(identity), keys });
+            self.0.lock().add(digest(token), Known { identity: Arc::clone(identity), keys }, 1);
         }
     }
 }

@@ -105,6 +105,11 @@ impl Telemetry {
         self.0.meters.watch(eras);
     }
 
+    /// Whether somebody besides its chain has something to tell, which has it twice.
+    pub(super) fn is_used(&self) -> bool {
+        Arc::strong_count(&self.0) > 2
+    }
+
     /// Tells everything that is known, and gives ports back.
     pub(crate) async fn close(&self) {
         let diagnostics = OptionFuture::from(self.0.diagnostics.as_ref().map(Diagnostics::close));

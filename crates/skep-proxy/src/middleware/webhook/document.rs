@@ -87,19 +87,23 @@ pub(super) struct Verdict {
 #[derive(Debug, PartialEq)]
 pub(super) struct Change {
     pub(super) is_json_patch: bool,
-    pub(super) patch: Value,
+    /// As the callback wrote it.
+    pub(super) patch: String,
 }
 
 impl Verdict {
     /// Reads an answer. An object that does not say that the message is allowed is a no; what is none, or says it in
     /// another way than by yes and no, is no verdict.
     pub(super) fn read(answer: &[u8]) -> Option<Self> {
+        let written = str::from_utf8(answer).ok()?;
         let answer = read_once(answer).filter(Value::is_object)?;
         let text = |name: &str| answer.get(name).and_then(Value::as_str).unwrap_or_default();
-        let patch = answer.get("patch").filter(|patch| !is_nothing(patch));
-        let change = patch
-            .filter(|_| !text("patch_type").is_empty())
-            .map(|patch| Change { is_json_patch: text("patch_type") == JSON_PATCH, patch: patch.clone() });
+        let patch = answer.get("patch").filter(|patch| !is_nothing(patch) && !text("patch_type").is_empty());
+        let patch = patch.and_then(|_| json::find(written, &["patch"]).ok().flatten());
+        let change = patch.map(|patch| Change {
+            is_json_patch: text("patch_type") == JSON_PATCH,
+            patch: patch.of(written).to_owned(),
+        });
         let reason = [text("reason"), text("message")].into_iter().find(|reason| !reason.is_empty());
         Some(Self {
             is_allowed: answer.get("allowed").filter(|said| !said.is_null()).map_or(Some(false), Value::as_bool)?,

@@ -3,6 +3,7 @@
 //! Whatever a callback says, the client hears only our own words; the callback's go to the log.
 
 mod document;
+mod exact;
 mod patch;
 mod round;
 mod signature;
@@ -18,7 +19,7 @@ use skep_mcp::{Kind, Message, Param, Payload, header, json, method};
 use self::document::{About, principal};
 use self::round::Hook;
 pub use self::signature::{Secret, SecretError};
-use super::exchange::{Exchange, messages};
+use super::exchange::{AsSent, Exchange, messages};
 use super::layer::{Layer, Next};
 use super::refusal::Refusal;
 use super::tools::ToolRules;
@@ -176,6 +177,8 @@ impl Webhooks {
         }
         let text = if let (false, [before], [after]) = (is_batch, &texts[..], &reviewed[..]) {
             keep_in_step(&mut exchange.parts.headers, before, after);
+            // Whoever knows which arguments headers repeat has to check that of what the client said.
+            exchange.parts.extensions.get_or_insert_with(|| AsSent(before.clone()));
             after.text().clone()
         } else {
             let texts: Vec<&str> = reviewed.iter().map(Message::as_str).collect();

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use skep_mcp::json;
 
 use super::document::Change;
+use super::exact::Exact;
 
 /// The message within the document that a callback sees.
 const MESSAGE: &str = "mcp_request";
@@ -14,6 +15,8 @@ const SCOPE: &str = "/mcp_request/";
 const MOST_OPERATIONS: usize = 1_000;
 /// Bytes that one change may add, so that copies of copies end.
 const LARGEST_GROWTH: usize = 8 << 20;
+/// How deep a change may put something. Nobody reads what is deeper, and it would not fit on anybody's stack.
+const DEEPEST: usize = 128;
 
 /// Why a change is not made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -46,19 +49,25 @@ pub(super) fn apply(message: &str, change: &Change) -> Result<String, PatchError
     if !change.is_json_patch {
         return Err(PatchError::Type);
     }
-    let operations = read(&change.patch)?;
-    let before: Value = serde_json::from_str(message).map_err(|_| PatchError::Apply)?;
+    let exact = Exact::new();
+    let operations = read(&exact.read(&change.patch).ok_or(PatchError::Malformed)?)?;
+    let before = exact.read(message).ok_or(PatchError::Apply)?;
     let mut envelope = Value::Object(Map::from_iter([(MESSAGE.to_owned(), before.clone())]));
     let mut growth = 0;
     for operation in &operations {
         growth += added(&envelope, operation);
-        if growth > LARGEST_GROWTH {
+        if growth > LARGEST_GROWTH || deepest(&envelope, operation) > DEEPEST {
             return Err(PatchError::Apply);
         }
-        json_patch::patch(&mut envelope, std::slice::from_ref(operation)).map_err(|_| PatchError::Apply)?;
+        if let PatchOperation::Test(test) = operation {
+            let found = envelope.pointer(test.path.as_str()).ok_or(PatchError::Apply)?;
+            exact.means(found, &test.value).then_some(()).ok_or(PatchError::Apply)?;
+        } else {
+            json_patch::patch(&mut envelope, std::slice::from_ref(operation)).map_err(|_| PatchError::Apply)?;
+        }
     }
     let after = envelope.get(MESSAGE).ok_or(PatchError::Extract)?;
-    Ok(rewritten(message, &before, after))
+    Ok(rewritten(&exact, message, &before, after))
 }
 
 fn read(patch: &Value) -> Result<Vec<PatchOperation>, PatchError> {
@@ -89,6 +98,27 @@ fn added(envelope: &Value, operation: &PatchOperation) -> usize {
     }
 }
 
+/// How deep a message gets by what an operation puts into it.
+fn deepest(envelope: &Value, operation: &PatchOperation) -> usize {
+    let (path, value) = match operation {
+        PatchOperation::Add(add) => (&add.path, Some(&add.value)),
+        PatchOperation::Replace(replace) => (&replace.path, Some(&replace.value)),
+        PatchOperation::Copy(copy) => (&copy.path, envelope.pointer(copy.from.as_str())),
+        PatchOperation::Move(moved) => (&moved.path, envelope.pointer(moved.from.as_str())),
+        PatchOperation::Remove(_) | PatchOperation::Test(_) => return 0,
+    };
+    // The message itself is the first name of every path.
+    path.as_str().matches('/').count() - 1 + value.map_or(0, depth)
+}
+
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
+    }
+}
+
 fn size(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 8,
@@ -100,21 +130,47 @@ fn size(value: &Value) -> usize {
 
 /// Text for a changed value that repeats the old text wherever the value did not change, so that numbers, spaces and the
 /// order of members come through as they were.
-fn rewritten(text: &str, before: &Value, after: &Value) -> String {
+fn rewritten(exact: &Exact, text: &str, before: &Value, after: &Value) -> String {
     if before == after {
         return text.to_owned();
     }
-    let (Value::Object(old), Value::Object(new), Ok(members)) = (before, after, json::members(text)) else {
-        return after.to_string();
-    };
+    match (before, after) {
+        (Value::Object(old), Value::Object(new)) => members(exact, text, old, new),
+        (Value::Array(old), Value::Array(new)) => items(exact, text, old, new),
+        _ => None,
+    }
+    .unwrap_or_else(|| exact.text(after))
+}
+
+fn members(exact: &Exact, text: &str, old: &Map<String, Value>, new: &Map<String, Value>) -> Option<String> {
+    let members = json::members(text).ok()?;
     let kept = members.iter().filter_map(|(name, text)| {
         let (old, new) = (old.get(&**name)?, new.get(&**name)?);
-        Some((&**name, rewritten(text, old, new)))
+        Some((&**name, rewritten(exact, text, old, new)))
     });
     let added = new.iter().filter(|(name, _)| !old.contains_key(*name));
-    let all = kept.chain(added.map(|(name, value)| (name.as_str(), value.to_string())));
+    let all = kept.chain(added.map(|(name, value)| (name.as_str(), exact.text(value))));
     let all: Vec<String> = all.map(|(name, value)| format!("{}:{value}", json::quote(name))).collect();
-    format!("{{{}}}", all.join(","))
+    Some(format!("{{{}}}", all.join(",")))
+}
+
+/// Those before and behind a change stay. Those in between are compared one by one, as far as there are as many.
+fn items(exact: &Exact, text: &str, old: &[Value], new: &[Value]) -> Option<String> {
+    let texts = json::items(text).ok().filter(|texts| texts.len() == old.len())?;
+    let is_same = |(old, new): &(&Value, &Value)| old == new;
+    let front = old.iter().zip(new).take_while(is_same).count();
+    let behind = old[front..].iter().rev().zip(new[front..].iter().rev()).take_while(is_same).count();
+    let between = old.len() - behind;
+    let changed = new[front..new.len() - behind].iter().enumerate().map(|(place, new)| {
+        let place = front + place;
+        match old[..between].get(place) {
+            Some(old) => rewritten(exact, texts[place], old, new),
+            None => exact.text(new),
+        }
+    });
+    let kept = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+    let all: Vec<String> = kept(&texts[..front]).into_iter().chain(changed).chain(kept(&texts[between..])).collect();
+    Some(format!("[{}]", all.join(",")))
 }
 
 #[cfg(test)]
@@ -125,8 +181,8 @@ mod tests {
 
     const CALL: &str = r#"{"jsonrpc":"2.0", "id":12345678901234567890123,"method":"tools/call","params":{"name":"a","arguments":{"n":1.50,"b":[1,2]},"z":1e2}}"#;
 
-    fn changed(patch: Value) -> Result<String, PatchError> {
-        apply(CALL, &Change { is_json_patch: true, patch })
+    fn changed(patch: impl ToString) -> Result<String, PatchError> {
+        apply(CALL, &Change { is_json_patch: true, patch: patch.to_string() })
     }
 
     #[test]
@@ -145,6 +201,46 @@ mod tests {
     }
 
     #[test]
+    fn the_neighbours_of_a_changed_item_stay_as_they_were_written() {
+        const IDS: &str =
+            r#"{"id":1,"ids":[12345678901234567890123,1],"a":[ {"x":1.0, "y":"\u0061"}, 2.50, [3e1,4] ],"b":1e999}"#;
+        for (patch, ids, a) in [
+            (
+                json!([{"op": "replace", "path": "/mcp_request/ids/1", "value": 2}]),
+                "[12345678901234567890123,2]",
+                r#"[ {"x":1.0, "y":"\u0061"}, 2.50, [3e1,4] ]"#,
+            ),
+            (
+                json!([{"op": "add", "path": "/mcp_request/a/0", "value": "new"}, {"op": "remove", "path": "/mcp_request/ids/1"}]),
+                "[12345678901234567890123]",
+                r#"["new",{"x":1.0, "y":"\u0061"},2.50,[3e1,4]]"#,
+            ),
+            (
+                json!([{"op": "replace", "path": "/mcp_request/a/2/1", "value": 5}, {"op": "move", "from": "/mcp_request/ids/0", "path": "/mcp_request/ids/1"}]),
+                "[1,12345678901234567890123]",
+                r#"[{"x":1.0, "y":"\u0061"},2.50,[3e1,5]]"#,
+            ),
+        ] {
+            let text = apply(IDS, &Change { is_json_patch: true, patch: patch.to_string() }).unwrap();
+            assert_eq!(text, format!(r#"{{"id":1,"ids":{ids},"a":{a},"b":1e999}}"#), "{patch}");
+        }
+    }
+
+    #[test]
+    fn a_number_that_differs_in_its_last_digit_is_another_one() {
+        let replace = |value| format!(r#"[{{"op":"replace","path":"/mcp_request/params/z","value":{value}}}]"#);
+        let test = |value| format!(r#"[{{"op":"test","path":"/mcp_request/params/z","value":{value}}}]"#);
+        let text = changed(replace("12345678901234567890124")).unwrap();
+        assert!(text.ends_with(r#""z":12345678901234567890124}}"#), "{text}");
+        let again = |patch: String| apply(&text, &Change { is_json_patch: true, patch });
+        let third = again(replace("12345678901234567890125")).unwrap();
+        assert!(third.ends_with(r#""z":12345678901234567890125}}"#), "{third}");
+        assert_eq!(again(test("12345678901234567890124")), Ok(text.clone()));
+        assert_eq!(again(test("12345678901234567890123")), Err(PatchError::Apply));
+        assert_eq!(changed(test("100")), Ok(CALL.to_owned()), "it is written as 1e2");
+    }
+
+    #[test]
     fn members_can_go_and_move() {
         let patch = json!([
             {"op": "move", "from": "/mcp_request/params/arguments/n", "path": "/mcp_request/params/arguments/m"},
@@ -152,7 +248,7 @@ mod tests {
             {"op": "copy", "from": "/mcp_request/params/name", "path": "/mcp_request/params/arguments/b/0"},
         ]);
         let text = changed(patch).unwrap();
-        assert!(text.ends_with(r#""params":{"name":"a","arguments":{"b":["a",1,2],"m":1.5}}}"#), "{text}");
+        assert!(text.ends_with(r#""params":{"name":"a","arguments":{"b":["a",1,2],"m":1.50}}}"#), "{text}");
     }
 
     #[test]
@@ -174,7 +270,21 @@ mod tests {
         ] {
             assert_eq!(changed(patch.clone()), Err(expected), "{patch}");
         }
-        assert_eq!(apply(CALL, &Change { is_json_patch: false, patch: json!([]) }), Err(PatchError::Type));
+        assert_eq!(apply(CALL, &Change { is_json_patch: false, patch: "[]".to_owned() }), Err(PatchError::Type));
+    }
+
+    #[test]
+    fn copies_within_themselves_end() {
+        const NESTED: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{}}"#;
+        // Each one makes the message twice as deep.
+        let nested = |depth: usize| format!("/mcp_request/params{}", "/a".repeat(depth));
+        let copy = |power| json!({"op": "copy", "from": "/mcp_request/params", "path": nested(1 << power)});
+        let patch = |copies| (0..copies).map(copy).collect::<Value>();
+        let changed = |copies| apply(NESTED, &Change { is_json_patch: true, patch: patch(copies).to_string() });
+        assert!(changed(6).is_ok());
+        for copies in [7, 16] {
+            assert_eq!(changed(copies), Err(PatchError::Apply));
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! that it can do what real ones do only now and then.
 
 mod cancellation;
+mod changed;
 mod chaos;
 mod correlation;
 mod eras;

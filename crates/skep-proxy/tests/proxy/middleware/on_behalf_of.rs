@@ -1,12 +1,14 @@
 //! Servers that are called on behalf of somebody.
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::json;
 use skep_proxy::middleware::{Authentication, OnBehalfOf, OnBehalfOfSettings, Step};
 
 use super::{Guarded, with_tools};
-use crate::http::{Request, Response, call};
+use crate::http::{PATIENCE, Request, Response, call};
 use crate::transparent::server::{Reply, Seen, Server, reply};
 
 const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
@@ -73,6 +75,41 @@ async fn the_server_sees_who_acts_for_whom() {
         ("scope", "read write"),
     ];
     assert_eq!(asked(&seen[1]), expected.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
+}
+
+#[tokio::test]
+async fn a_token_of_ours_that_was_taken_back_is_asked_for_again() {
+    let generation = Arc::new(AtomicUsize::new(1));
+    let now = Arc::clone(&generation);
+    let endpoint = Server::start(move |seen| {
+        let (asked, we) = (asked(seen), format!("we{}", now.load(Ordering::SeqCst)));
+        let token = match asked["grant_type"].as_str() {
+            "client_credentials" => we,
+            _ if asked["actor_token"] != we || asked["subject_token"] == "mallory" => {
+                return reply(400, &[], r#"{"error":"invalid_request"}"#);
+            }
+            _ => format!("{we} for {}", asked["subject_token"]),
+        };
+        let issued = json!({"access_token": token, "token_type": "Bearer", "issued_token_type": ACCESS_TOKEN,
+            "expires_in": 3600});
+        reply(200, &[("content-type", "application/json")], issued.to_string())
+    })
+    .await;
+    let guarded = guarded(&settings(&endpoint)).await;
+    assert_eq!(call_as(&guarded, "ann").await.status, 200);
+    generation.store(2, Ordering::SeqCst);
+    // One that was given a moment ago is not asked for again.
+    let renewed = async { while call_as(&guarded, "bob").await.status != 200 {} };
+    tokio::time::timeout(PATIENCE, renewed).await.unwrap();
+    let seen = guarded.server.seen();
+    assert_eq!(seen[seen.len() - 1].header("authorization"), Some("Bearer we2 for bob"));
+    endpoint.seen();
+    // Whoever is refused whoever we are does not make us ask again and again.
+    for _ in 0..20 {
+        assert_eq!(call_as(&guarded, "mallory").await.status, 401);
+    }
+    let own = endpoint.seen().iter().filter(|seen| asked(seen)["grant_type"] == "client_credentials").count();
+    assert!(own < 10, "{own}");
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ mod faults;
 mod limits;
 mod metrics;
 mod page;
+mod replaced;
 mod spans;
 
 use std::time::Duration;

@@ -1,6 +1,7 @@
 //! Callbacks, seen from three ends: the client, the server and the callback.
 
 mod failures;
+mod repeated;
 mod secure;
 
 use std::time::Duration;
@@ -44,7 +45,7 @@ fn allowing(_: &Seen) -> Reply {
     reply(200, &[], r#"{"version":"v0.1.0","uid":"x","allowed":true}"#)
 }
 
-fn patching(patch: &Value) -> impl Fn(&Seen) -> Reply + Send + Sync + use<> {
+pub(crate) fn patching(patch: &Value) -> impl Fn(&Seen) -> Reply + Send + Sync + use<> {
     let answer = json!({"allowed": true, "patch_type": "json_patch", "patch": patch}).to_string();
     move |_| reply(200, &[], answer.clone())
 }

@@ -189,7 +189,7 @@ impl Introspection {
         let failed = TokenError::Unknown("failed to introspect opaque token");
         let request = request.map_err(|_| failed.clone())?;
         let answer = self.endpoint.send(request, LARGEST).await.map_err(|error| {
-            tracing::warn!(%error, "the introspection endpoint cannot be asked");
+            tracing::warn!(error = error.with_hint(), "the introspection endpoint cannot be asked");
             failed.clone()
         })?;
         match answer.status() {

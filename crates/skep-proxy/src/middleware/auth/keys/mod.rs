@@ -260,7 +260,7 @@ impl Source {
         let request = request.map_err(|error| failed(error.to_string()))?;
         let asked = tokio::time::timeout(PATIENCE, self.endpoint.send(request, LARGEST)).await;
         let asked = asked.map_err(|_| failed("it did not answer in time".to_owned()))?;
-        let (head, body) = asked.map_err(|error| failed(error.to_string()))?.into_parts();
+        let (head, body) = asked.map_err(|error| failed(error.with_hint()))?.into_parts();
         if head.status != http::StatusCode::OK {
             return Err(failed(format!("status {}", head.status.as_u16())));
         }
@@ -292,7 +292,7 @@ impl Source {
             .header(USER_AGENT, HeaderValue::from_static("ToolHive/1.0"))
             .body(bytes::Bytes::new());
         let request = request.map_err(|error| error.to_string())?;
-        let (head, body) = self.endpoint.send(request, LARGEST).await.map_err(|error| error.to_string())?.into_parts();
+        let (head, body) = self.endpoint.send(request, LARGEST).await.map_err(|error| error.with_hint())?.into_parts();
         if head.status != http::StatusCode::OK {
             return Err(format!("status {}", head.status.as_u16()));
         }

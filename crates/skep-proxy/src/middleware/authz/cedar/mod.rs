@@ -3,6 +3,7 @@
 //! The words of policies: principal `Client::"<sub>"` in `THVGroup::"<group>"`, action `Action::"call_tool"`,
 //! `"get_prompt"` or `"read_resource"`, resource `Tool`, `Prompt` or `Resource` in `MCP::"<server>"`.
 
+mod arguments;
 mod claims;
 mod decided;
 mod entities;
@@ -14,15 +15,15 @@ mod values;
 use std::sync::Arc;
 
 use cedar_policy::{
-    Authorizer, Context, Decision, Entity, EntityId, EntityTypeName, EntityUid, Policy, PolicyId, Request, Response,
+    Authorizer, Context, Decision, EntityId, EntityTypeName, EntityUid, Policy, PolicyId, Request, Response,
     RestrictedExpression,
 };
 use serde_json::{Map, Value};
 
 use self::claims::Attributes;
 pub(super) use self::decided::Known;
-use self::decided::{Asked, Callers};
-use self::entities::Stage;
+use self::decided::{Asked, Decided};
+use self::entities::{Stage, Staged};
 use self::seen::Seen;
 use self::slices::Slices;
 use super::Verdict;
@@ -95,6 +96,8 @@ pub(super) enum Denied {
     UpstreamToken,
     #[error("the argument {0:?} cannot be told to policies")]
     Argument(String),
+    #[error("it has more than {} arguments, and policies look at all of them", arguments::MOST)]
+    TooMany,
     #[error("the question cannot be put to Cedar: {0}")]
     Unaskable(String),
     #[error("a policy cannot be evaluated: {0}")]
@@ -114,7 +117,8 @@ pub(super) struct Caller<'a> {
 pub(super) struct Cedar {
     policies: Slices,
     seen: Seen,
-    callers: Callers,
+    looks_at_times: bool,
+    decided: Decided,
     stage: Stage,
     authorizer: Authorizer,
     types: Types,
@@ -137,7 +141,7 @@ struct Types {
 /// A caller, ready to be asked about.
 pub(super) struct Principal {
     attributes: Attributes,
-    entity: Entity,
+    staged: Staged,
 }
 
 impl Cedar {
@@ -156,9 +160,10 @@ impl Cedar {
         let server = (!settings.server.is_empty()).then(|| type_name("MCP")).transpose()?;
         Ok(Self {
             seen: Seen::by(&policies),
+            looks_at_times: seen::looks_at_times(&policies),
+            decided: Decided::default(),
+            stage: Stage::new(&settings.entities, &actions, &policies)?,
             policies: Slices::new(policies)?,
-            callers: Callers::default(),
-            stage: Stage::new(&settings.entities, &actions)?,
             authorizer: Authorizer::new(),
             server: server.map(|name| uid(&name, &settings.server)),
             types,
@@ -188,31 +193,32 @@ impl Cedar {
         let attributes = claims::attributes(claims, &self.multi_valued_claims);
         let groups = claims::groups(claims, &self.group_claim, &self.role_claim);
         let parents = groups.into_iter().map(|group| uid(&self.types.group, group)).collect();
-        let entity = self.stage.entity(&id, attributes.clone(), parents)?;
-        Ok(Principal { attributes, entity })
+        let staged = self.stage.entity(&id, attributes.clone(), parents)?;
+        Ok(Principal { attributes, staged })
     }
 
-    /// A caller whom decisions are remembered for.
-    pub(super) fn caller(&self, identity: &Arc<Identity>) -> Result<Arc<Known>, Denied> {
-        self.callers.find(identity, || self.principal(Caller { claims: Some(&identity.claims), ..Caller::default() }))
+    /// A caller whom decisions are remembered for, as long as its claims are the same.
+    pub(super) fn caller(&self, identity: &Identity) -> Result<Arc<Known>, Denied> {
+        // The times of somebody who proved nothing are those of the call, so that no two calls are the same then.
+        let is_another = self.looks_at_times && !identity.is_proven();
+        let digest = if is_another { None } else { identity.digest() };
+        let read = || self.principal(Caller { claims: Some(&identity.claims), ..Caller::default() });
+        self.decided.caller(digest, &identity.claims, read)
     }
 
     /// Whether a caller may do something, as it was decided before or is decided now.
-    pub(super) fn allows(&self, caller: &Known, question: &Question<'_>, hints: Hints) -> Result<Verdict, Denied> {
-        // What is told under its own name can neither fail nor get into the way of another one.
-        let is_plain = question.arguments.iter().all(|(_, json)| values::is_plain(json));
-        let told = if is_plain { None } else { Some(told(question)?) };
-        let arguments = question.arguments.iter().filter(|(name, _)| self.seen.has(name));
-        let asked = Asked {
-            feature: question.feature,
-            id: question.id.clone().into_owned(),
-            hints,
-            arguments: arguments.map(|(name, json)| (name.to_string(), (*json).to_owned())).collect(),
-        };
-        caller.decided(asked, || {
-            let told = told.map_or_else(|| self::told(question), Ok)?;
-            self.decide(&caller.principal, question, told, hints)
-        })
+    pub(super) fn allows(&self, known: &Known, question: &Question<'_>, hints: Hints) -> Result<Verdict, Denied> {
+        let arguments = self.looked_at(question)?;
+        let (caller, id) = (known.digest, question.id.clone().into_owned());
+        let asked = Asked { caller, feature: question.feature, id, hints, arguments };
+        self.decided
+            .decision(asked, |asked| self.decide(&known.principal, question, arguments::told(&asked.arguments)?, hints))
+    }
+
+    /// The arguments that policies look at. What is wrong with any of them is an answer already.
+    fn looked_at(&self, question: &Question<'_>) -> Result<Vec<(String, String)>, Denied> {
+        arguments::check(&question.arguments)?;
+        arguments::seen(&question.arguments, &self.seen)
     }
 
     /// A policy that cannot be evaluated denies, whatever others permit.
@@ -226,13 +232,12 @@ impl Cedar {
         let resource = uid(&self.types.features[question.feature as usize], &question.id);
         let attributes = resource_attributes(question, hints, &arguments);
         let parents = self.server.iter().cloned().collect();
-        let entities = [principal.entity.clone(), self.stage.entity(&resource, attributes, parents)?];
-        let entities = self.stage.with(entities)?;
+        let entities = self.stage.with(&[&principal.staged, &self.stage.entity(&resource, attributes, parents)?])?;
         let context = principal.attributes.clone().into_iter().chain(arguments);
         let context = Context::from_pairs(context).map_err(|error| Denied::Unaskable(error.to_string()))?;
         let action = uid(&self.types.action, question.feature.action());
         let policies = self.policies.about(&resource);
-        let request = Request::new(principal.entity.uid(), action, resource, context, None)
+        let request = Request::new(principal.staged.entity.uid(), action, resource, context, None)
             .map_err(|error| Denied::Unaskable(error.to_string()))?;
         let response = self.authorizer.is_authorized(&request, policies, &entities);
         if let Some(error) = response.diagnostics().errors().next() {
@@ -267,20 +272,6 @@ fn verdict(response: &Response) -> Verdict {
         [] => "no policy permits it".into(),
         deciding => format!("it is forbidden by {}", deciding.join(", ")).into(),
     })
-}
-
-/// The arguments of a call as policies see them.
-fn told(question: &Question<'_>) -> Result<Attributes, Denied> {
-    let mut arguments = Attributes::new();
-    for (name, json) in &question.arguments {
-        let untold = || Denied::Argument(name.to_string());
-        let (told, value) = values::argument(name, json).ok_or_else(untold)?;
-        // That something is there is not for another argument to say.
-        if arguments.insert(told, value).is_some() {
-            return Err(untold());
-        }
-    }
-    Ok(arguments)
 }
 
 /// What policies see of a tool, prompt or resource. What we say about it wins over what the server and the caller say.

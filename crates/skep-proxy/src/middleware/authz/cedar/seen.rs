@@ -6,6 +6,9 @@ use std::collections::HashSet;
 use cedar_policy::Policy;
 use serde_json::Value;
 
+use super::values::PRESENT;
+use crate::middleware::identity::TIMES;
+
 /// The arguments that matter.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Seen {
@@ -24,7 +27,7 @@ impl Seen {
         }
         let arguments = names.iter().filter_map(|name| name.strip_prefix("arg_"));
         // What is not plain is only known to be there, under another name.
-        let both = arguments.flat_map(|name| [Some(name), name.strip_suffix("_present")]);
+        let both = arguments.flat_map(|name| [Some(name), name.strip_suffix(PRESENT)]);
         Self::Named(both.flatten().map(str::to_owned).collect())
     }
 
@@ -34,6 +37,14 @@ impl Seen {
             Self::Named(names) => names.contains(argument),
         }
     }
+}
+
+/// Whether policies look at the claims that say when something holds.
+pub(super) fn looks_at_times(policies: &[Policy]) -> bool {
+    let mut names = HashSet::new();
+    let are_told = policies.iter().all(|policy| policy.to_json().is_ok_and(|policy| collect(&policy, &mut names)));
+    let mut claims = names.iter().filter_map(|name| name.strip_prefix("claim_"));
+    !are_told || claims.any(|name| TIMES.contains(&name))
 }
 
 /// Collects the names of all attributes that an expression looks at. False when it uses the context in another way.
@@ -64,12 +75,16 @@ fn collect(expression: &Value, names: &mut HashSet<String>) -> bool {
 mod tests {
     use super::*;
 
-    fn seen(conditions: &[&str]) -> Seen {
+    fn policies(conditions: &[&str]) -> Vec<Policy> {
         let policy = |condition: &&str| {
             let text = format!("permit(principal, action, resource) when {{ {condition} }};");
             Policy::parse(None, text).unwrap_or_else(|error| panic!("{condition}: {error}"))
         };
-        Seen::by(&conditions.iter().map(policy).collect::<Vec<_>>())
+        conditions.iter().map(policy).collect()
+    }
+
+    fn seen(conditions: &[&str]) -> Seen {
+        Seen::by(&policies(conditions))
     }
 
     #[test]
@@ -101,6 +116,19 @@ mod tests {
             "(if principal == resource then context else {arg_a: true}).arg_a",
         ] {
             assert_eq!(seen(&["true", condition]), Seen::All, "{condition}");
+        }
+    }
+
+    #[test]
+    fn times_matter_where_a_policy_names_them() {
+        for (condition, expected) in [
+            ("true", false),
+            ("principal.claim_email == context.arg_exp", false),
+            ("context has claim_exp", true),
+            (r#"principal.claim_nbf == decimal("1.0")"#, true),
+            ("context == {}", true),
+        ] {
+            assert_eq!(looks_at_times(&policies(&["true", condition])), expected, "{condition}");
         }
     }
 }

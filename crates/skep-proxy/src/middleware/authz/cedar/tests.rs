@@ -15,7 +15,8 @@ fn claims(value: &Value) -> &Map<String, Value> {
 
 fn ask(cedar: &Cedar, claims_of: &Value, question: &Question<'_>, hints: Hints) -> Result<bool, Denied> {
     let caller = Caller { claims: Some(claims(claims_of)), ..Caller::default() };
-    cedar.decide(&cedar.principal(caller)?, question, told(question)?, hints).map(|verdict| verdict.is_ok())
+    let told = arguments::told(&cedar.looked_at(question)?)?;
+    cedar.decide(&cedar.principal(caller)?, question, told, hints).map(|verdict| verdict.is_ok())
 }
 
 /// Whether somebody may call the tool `weigh` with these arguments.
@@ -125,6 +126,24 @@ fn what_cannot_be_told_about_a_call_denies_it() {
 }
 
 #[test]
+fn nothing_is_made_of_arguments_that_no_policy_looks_at() {
+    let names: Vec<String> = (0..100_000).map(|number| format!("a{number}")).collect();
+    let values = ["1.5", "[]", r#""text""#];
+    let arguments = names.iter().zip(values.into_iter().cycle()).map(|(name, json)| (name.as_str().into(), json));
+    let question = Question { arguments: arguments.collect(), ..Question::about(Feature::Tool, "weigh") };
+    let decided = |condition: &str| {
+        let policy = format!("permit(principal, action, resource) when {{ {condition} }};");
+        let cedar = Cedar::new(settings(&[&policy])).unwrap();
+        let told = arguments::told(&cedar.looked_at(&question)?)?.len();
+        Ok((told, ask(&cedar, &json!({"sub": "u"}), &question, Hints::default())?))
+    };
+    assert_eq!(decided(r#"context.arg_a99998 == "text" && resource.arg_a4_present"#), Ok((2, true)));
+    assert_eq!(decided("true"), Ok((0, true)));
+    // All of them would have to be told.
+    assert_eq!(decided("context != {}"), Err(Denied::TooMany));
+}
+
+#[test]
 fn a_number_that_is_too_large_for_policies_is_only_there() {
     let caller = json!({"sub": "u"});
     let large = [("id", "1763238000000000")];
@@ -167,7 +186,7 @@ fn the_tokens_of_an_upstream_provider_take_the_place_of_the_callers_own() {
     let own = json!({"sub": "own"});
     let told = |access_token| {
         let principal = cedar.principal(Caller { claims: Some(claims(&own)), access_token, identity_token: None });
-        principal.map(|principal| principal.entity.uid().id().unescaped().to_owned())
+        principal.map(|principal| principal.staged.entity.uid().id().unescaped().to_owned())
     };
     assert_eq!(told(None), Err(Denied::NoUpstreamToken("github".to_owned())));
     assert_eq!(told(Some("opaque")), Ok("own".to_owned()));

@@ -11,6 +11,8 @@ const PLACES: i64 = 4;
 const SCALE: u64 = 10_000;
 /// A number of so many letters without an exponent is a decimal for sure.
 const SHORT: usize = 14;
+/// What follows the name of an argument that is only known to be there.
+pub(super) const PRESENT: &str = "_present";
 /// More digits before the point than any decimal can have.
 const TOO_LONG: i64 = 20;
 
@@ -37,8 +39,28 @@ fn at_depth(value: &Value, depth: usize) -> Option<RestrictedExpression> {
     }
 }
 
-/// The name and the value under which policies see an argument: itself when it is plain, else that it is there. A number
-/// beyond what a decimal can be is only there, too. Nothing for a text that is none.
+/// How policies see an argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sight {
+    /// As itself.
+    Plain,
+    /// They know that it is there.
+    Present,
+}
+
+/// How policies see an argument: itself when it is plain, else that it is there. A number beyond what a decimal can be is
+/// only there, too. Nothing for a text that is none.
+pub(super) fn sight(json: &str) -> Option<Sight> {
+    let is_plain = match json.bytes().next()? {
+        b'"' => json::decode(json).map(|_| true)?,
+        b't' | b'f' => true,
+        b'-' | b'0'..=b'9' => is_short(json) || scaled(json).is_some(),
+        _ => false,
+    };
+    Some(if is_plain { Sight::Plain } else { Sight::Present })
+}
+
+/// The name and the value under which policies see an argument. Nothing for a text that is none.
 pub(super) fn argument(name: &str, json: &str) -> Option<(String, RestrictedExpression)> {
     let plain = match json.bytes().next()? {
         b'"' => Some(RestrictedExpression::new_string(json::decode(json)?.into_owned())),
@@ -48,18 +70,13 @@ pub(super) fn argument(name: &str, json: &str) -> Option<(String, RestrictedExpr
     };
     Some(match plain {
         Some(value) => (format!("arg_{name}"), value),
-        None => (format!("arg_{name}_present"), RestrictedExpression::new_bool(true)),
+        None => (format!("arg_{name}{PRESENT}"), RestrictedExpression::new_bool(true)),
     })
 }
 
-/// Whether an argument is certainly seen as itself.
-pub(super) fn is_plain(json: &str) -> bool {
-    match json.bytes().next() {
-        Some(b'"') => json::decode(json).is_some(),
-        Some(b't' | b'f') => true,
-        Some(b'-' | b'0'..=b'9') => json.len() <= SHORT && !json.contains(['e', 'E']),
-        _ => false,
-    }
+/// Whether a number is a decimal for sure.
+fn is_short(number: &str) -> bool {
+    number.len() <= SHORT && !number.contains(['e', 'E'])
 }
 
 /// A number as a decimal, rounded half away from zero; nothing when it is beyond what a decimal can be.
@@ -146,7 +163,8 @@ mod tests {
     fn arguments_that_are_not_plain_are_only_known_to_be_there() {
         let named = |json| {
             let name = argument("x", json).map(|(name, _)| name);
-            assert!(!is_plain(json) || name.as_deref() == Some("arg_x"), "{json}");
+            let expected = sight(json).map(|sight| if sight == Sight::Plain { "arg_x" } else { "arg_x_present" });
+            assert_eq!(name.as_deref(), expected, "{json}");
             name
         };
         assert_eq!(named(r#""text""#).as_deref(), Some("arg_x"));

@@ -120,6 +120,15 @@ impl<T: Clone + Send + Sync + 'static> Kept<T> {
         self.flights.lock().remove(&key);
     }
 
+    /// The same, unless there is another answer by now.
+    pub(crate) fn forget_this(&self, key: Key, is_this: impl FnOnce(&T) -> bool) {
+        let mut flights = self.flights.lock();
+        let kept = flights.get(&key).and_then(|flight| flight.peek()).and_then(|answer| answer.as_ref().ok());
+        if kept.is_some_and(|kept| is_this(&kept.value)) {
+            flights.remove(&key);
+        }
+    }
+
     fn join<F>(&self, key: Key, ask: impl FnOnce() -> F) -> Waiting<T>
     where
         F: Future<Output = Result<Given<T>, GrantError>> + Send + 'static,

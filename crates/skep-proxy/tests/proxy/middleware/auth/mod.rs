@@ -3,6 +3,7 @@
 mod answers;
 mod attacks;
 mod cluster;
+mod inside;
 mod introspection;
 pub(crate) mod issuer;
 mod keys;

@@ -11,7 +11,7 @@ use skep_proxy::middleware::{Authentication, AwsSts, AwsStsSettings, Chain, Oidc
 use super::auth::issuer::{Issuer, Key};
 use super::{Guarded, with_tools};
 use crate::http::{Request, Response, call, modern};
-use crate::transparent::server::{Reply, Seen, Server, reply};
+use crate::transparent::server::{Before, Reply, Seen, Server, reply, with_sessions};
 
 fn arn(name: &str) -> String {
     format!("arn:aws:iam::123456789012:role/{name}")
@@ -62,9 +62,12 @@ struct Signed {
 
 impl Signed {
     async fn new() -> Self {
+        Self::before(Guarded::new(vec![], with_tools).await).await
+    }
+
+    async fn before(guarded: Guarded) -> Self {
         let key = Key::new("k", Algorithm::ES256);
         let (issuer, service) = (Issuer::start(&[&key]).await, Server::start(giving).await);
-        let guarded = Guarded::new(vec![], with_tools).await;
         let signed = Self { guarded, issuer, key, service };
         signed.with(settings(&signed.service.address));
         signed
@@ -253,16 +256,21 @@ async fn a_slow_service_keeps_nobody_waiting_who_has_credentials() {
 /// A proxy that speaks with a server of an older era for its client signs what it says there itself.
 #[tokio::test]
 async fn everything_that_goes_to_the_server_is_signed() {
-    let signed = Signed::new().await;
-    let sessions = crate::transparent::server::with_sessions("a");
-    signed.guarded.server.replace(move |seen| {
-        if seen.json()["method"] == "server/discover" { reply(400, &[], "") } else { sessions(seen) }
-    });
+    let sessions = with_sessions("a");
+    let discovers = |seen: &Seen| seen.json()["method"] == "server/discover";
+    let server = Server::start(move |seen| if discovers(seen) { reply(400, &[], "") } else { sessions(seen) }).await;
+    let (before, middleware) = Before::chained_remote(&server).await;
+    let mut signed = Signed::before(Guarded { server, before, middleware }).await;
     let admin = json!({"groups": ["admins"]});
-    let answer = signed.send(&admin, modern(1, "tools/call", json!({"name": "feed", "arguments": {}}))).await;
+    let call = modern(1, "tools/call", json!({"name": "feed", "arguments": {}}));
+    assert_eq!(signed.send(&admin, call).await.status, 200);
+    signed.guarded.before.stop().await;
     let seen = signed.guarded.server.seen();
-    assert!(seen.iter().any(|seen| seen.json()["method"] == "initialize"), "{} {seen:?}", answer.status);
-    for request in seen.iter().filter(|seen| seen.method == "POST") {
+    let is_there = |word: &str| seen.iter().any(|seen| seen.method == word || seen.json()["method"] == word);
+    for word in ["server/discover", "initialize", "notifications/initialized", "tools/call", "DELETE"] {
+        assert!(is_there(word), "{word}: {seen:?}");
+    }
+    for request in &seen {
         let authorization = request.header("authorization").unwrap_or_default();
         assert!(authorization.starts_with("AWS4-HMAC-SHA256 Credential=KEY-ann/"), "{request:?}");
     }
