@@ -220,7 +220,9 @@ impl Calls {
 
     /// Hands on what is reported about a request. `place` is where its number is, and `json` that number.
     pub(super) fn reported(&self, message: &Message, place: Span, json: &str) -> bool {
-        let Ok(number) = json.parse::<u64>() else { return false };
+        // Some servers write as text what was a number.
+        let written = json.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(json);
+        let Ok(number) = written.parse::<u64>() else { return false };
         let waiting = self.waiting.lock();
         let Some(call) = waiting.get(&number) else { return false };
         let restored = match (&call.token, call.is_listening) {
