@@ -27,16 +27,16 @@ impl Bridge {
         })
     }
 
-    /// Takes a message of a client that wants no answer.
-    pub(super) fn notified(&self, client: Option<&Client>, message: &Message) {
+    /// Takes a message of a session that wants no answer.
+    pub(super) fn notified(&self, client: &Client, message: &Message) {
         match message.method() {
             // The server was told when its handshake was made.
             method::INITIALIZED => {}
             // It asks clients that share it nothing that could make progress.
             method::PROGRESS if self.audience() == Audience::Everybody => {}
             method::CANCELLED => {
-                let id = client.zip(message.param(Param::RequestId));
-                if let Some(number) = id.and_then(|(client, id)| self.calls().find(&client.id, id)) {
+                let id = message.param(Param::RequestId);
+                if let Some(number) = id.and_then(|id| self.calls().find(&client.id, id)) {
                     self.calls().cancel(number);
                 }
             }
