@@ -62,6 +62,9 @@ pub(crate) const EVENTS_PER_STREAM: usize = 256;
 pub(crate) const EVENT_BYTES_PER_STREAM: usize = 1 << 20;
 /// Streams of one session that can be resumed, and bytes that they keep together.
 pub(crate) const STREAMS_PER_SESSION: usize = 64;
+/// Resources that one session may watch, and bytes of the name of each.
+pub(crate) const WATCHED_PER_SESSION: usize = 256;
+pub(crate) const WATCHED_URI_BYTES: usize = 8 << 10;
 /// Requests of one session that may be under way at the same time.
 pub(crate) const CALLS_PER_SESSION: usize = 256;
 /// Bytes that are kept of them, such as their ids. One request may go beyond that.

@@ -86,7 +86,11 @@ impl Bridge {
                 let is_there = || self.clients().get(&client.id).is_some();
                 let tell = || self.tell_unsubscribed(&uri);
                 let changed = self.subscriptions().add(&client.id, &uri, is_there, ask, tell).await;
-                Some(if changed == Changed::Alone { done() } else { answer.unwrap_or_else(done) })
+                Some(match changed {
+                    Ok(Changed::Asked) => answer.unwrap_or_else(done),
+                    Ok(Changed::Alone) => done(),
+                    Err(unwatched) => unwatched.fault().answer(message.owned_id().as_ref()).into(),
+                })
             }
             method::UNSUBSCRIBE => {
                 let mut answer = None;

@@ -17,3 +17,4 @@ pub(crate) mod server;
 mod sessions;
 pub(crate) mod sse;
 mod stopping;
+mod subscriptions;
