@@ -159,7 +159,8 @@ mod tests {
                 assert_eq!(session(ours).session(&other), None, "{other}");
             }
             assert!(session(Kind::Transparent).session(&other).is_some());
-            let bridged = |metadata: &mut Metadata| drop(metadata.insert("bridged".to_owned(), "2026-07-28".to_owned()));
+            let bridged =
+                |metadata: &mut Metadata| drop(metadata.insert("bridged".to_owned(), "2026-07-28".to_owned()));
             assert_eq!(session(Kind::Transparent).changed(bridged).session(&other), None, "{other}");
         }
     }
