@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use self::places::{Place, Places};
 pub(super) use self::places::Unwatched;
+use self::places::{Place, Places};
 use super::events::End;
 use crate::limits;
 
