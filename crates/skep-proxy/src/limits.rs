@@ -56,6 +56,8 @@ impl Default for Limits {
 
 /// Messages on their way to or from a server on standard input and output.
 pub(crate) const QUEUED_MESSAGES: usize = 100;
+/// Messages beyond those that tell such a server what it need not do any more: more than one session can leave behind.
+pub(crate) const QUEUED_FAREWELLS: usize = 1024;
 /// Events that a stream keeps for a client that comes back, and events that may wait for a slow one.
 pub(crate) const EVENTS_PER_STREAM: usize = 256;
 /// Bytes of such events. A larger one is kept until it was read once.

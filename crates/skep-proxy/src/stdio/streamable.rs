@@ -236,8 +236,8 @@ mod tests {
         bridge.readiness().set(State::Ready);
         let (server, mut asked) = (Arc::clone(&bridge), bridge.take_outgoing().unwrap());
         tokio::spawn(async move {
-            while let Some(line) = asked.recv().await {
-                let message = Message::read(line).unwrap();
+            while let Some(queued) = asked.recv().await {
+                let message = Message::read(queued.line).unwrap();
                 let result = r#"{"supportedVersions":["2026-07-28"]}"#;
                 let answer = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, message.id().unwrap());
                 server.receive(Line::Whole(answer.into()));
