@@ -138,12 +138,9 @@ pub(crate) fn session(headers: &HeaderMap) -> Result<Option<&str>, Answer> {
     }
 }
 
-/// Refuses what wants no answer and names neither a session nor a revision: it is about nothing.
-pub(crate) fn require_version(headers: &HeaderMap) -> Result<(), Answer> {
-    if headers.contains_key(header::PROTOCOL_VERSION) {
-        return Ok(());
-    }
-    Err(answer::bad(&Fault::new(INVALID_REQUEST, "the header Mcp-Session-Id is missing"), None))
+/// The refusal of what wants no answer and names no session: it is about nothing.
+pub(crate) fn of_no_session() -> Answer {
+    answer::bad(&Fault::new(INVALID_REQUEST, "the header Mcp-Session-Id is missing"), None)
 }
 
 /// Refuses a version header that names no revision, whatever the request is about.

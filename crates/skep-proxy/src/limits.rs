@@ -59,12 +59,17 @@ impl Default for Limits {
 pub(crate) const FAREWELL: Duration = Duration::from_secs(4);
 /// Messages on their way to or from a server on standard input and output.
 pub(crate) const QUEUED_MESSAGES: usize = 100;
+/// Messages beyond those that tell such a server what it need not do any more: more than one session can leave behind.
+pub(crate) const QUEUED_FAREWELLS: usize = 1024;
 /// Events that a stream keeps for a client that comes back, and events that may wait for a slow one.
 pub(crate) const EVENTS_PER_STREAM: usize = 256;
 /// Bytes of such events. A larger one is kept until it was read once.
 pub(crate) const EVENT_BYTES_PER_STREAM: usize = 1 << 20;
 /// Streams of one session that can be resumed, and bytes that they keep together.
 pub(crate) const STREAMS_PER_SESSION: usize = 64;
+/// Resources that one session may watch, and bytes of the name of each.
+pub(crate) const WATCHED_PER_SESSION: usize = 256;
+pub(crate) const WATCHED_URI_BYTES: usize = 8 << 10;
 /// Requests of one session that may be under way at the same time.
 pub(crate) const CALLS_PER_SESSION: usize = 256;
 /// Bytes that are kept of them, such as their ids. One request may go beyond that.

@@ -17,8 +17,8 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::http::{PATIENCE, Request, call};
-use crate::server::{Setup, limits};
+use crate::http::{PATIENCE, Request, call, request};
+use crate::server::{Server, Setup, limits};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -41,11 +41,13 @@ async fn nobody_can_make_a_proxy_hold_more_than_its_limits() {
     lines(1).await;
     bodies(1).await;
     nested(1).await;
+    watched(1).await;
     for (what, most, held) in [
         ("notifications that nobody reads", 8 * MIB, flood(40_000).await),
         ("lines that are too long", 8 * MIB, lines(64).await),
         ("bodies that are too large", 24 * MIB, bodies(64).await),
         ("bodies that are nested too deeply", 24 * MIB, nested(64).await),
+        ("resources that one session watches", 8 * MIB, watched(2_000).await),
     ] {
         println!("{what}: {} KiB more than before", held / 1024);
         assert!(held < most, "{what}: {held} bytes");
@@ -63,12 +65,7 @@ async fn flood(many: usize) -> usize {
     for _ in 0..many {
         server.write(&changed).await;
     }
-    // It has read all of it when it has read what comes after.
-    let (answer, ()) = tokio::join!(setup.send(Request::post(&call(1, "a")).plain().in_session(&session)), async {
-        let message = server.expect("tools/call").await;
-        server.answer(&message, &json!({})).await;
-    });
-    assert_eq!(answer.status, 200);
+    settle(&setup, &mut server, &session).await;
     held().saturating_sub(begun)
 }
 
@@ -121,4 +118,37 @@ async fn nested(many: usize) -> usize {
         most = most.max(held().saturating_sub(begun));
     }
     most
+}
+
+/// A client that watches whatever it can think of.
+async fn watched(many: usize) -> usize {
+    let mut setup = Setup::streamable().await;
+    let (mut server, session) = setup.begin().await;
+    let begun = held();
+    for number in 0..many {
+        let uri = format!("hive://{number}/{}", "x".repeat(8000));
+        let subscribe = request(1, "resources/subscribe", &json!({"uri": uri}));
+        tokio::select! {
+            answer = setup.send(Request::post(&subscribe).plain().in_session(&session)) => assert_eq!(answer.status, 200),
+            () = agree(&mut server) => {}
+        }
+    }
+    held().saturating_sub(begun)
+}
+
+/// Agrees to everything it is asked, and never ends.
+async fn agree(server: &mut Server) {
+    loop {
+        let message = server.read().await;
+        server.answer(&message, &json!({})).await;
+    }
+}
+
+/// Asks something else. The proxy has read all that was written before when it has the answer.
+async fn settle(setup: &Setup, server: &mut Server, session: &str) {
+    let (answer, ()) = tokio::join!(setup.send(Request::post(&call("s", "a")).plain().in_session(session)), async {
+        let message = server.expect("tools/call").await;
+        server.answer(&message, &json!({})).await;
+    });
+    assert_eq!(answer.status, 200);
 }

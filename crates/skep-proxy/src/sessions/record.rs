@@ -18,6 +18,11 @@ pub(super) fn key(id: &str) -> Uuid {
     Uuid::parse_str(id).unwrap_or_else(|_| Uuid::new_v5(&NAMESPACE, id.as_bytes()))
 }
 
+/// Whether this is how we write the name of a session.
+fn is_our_spelling(id: &str) -> bool {
+    *key(id).hyphenated().encode_lower(&mut Uuid::encode_buffer()) == *id
+}
+
 /// A session as it is written down, with members that we do not know.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Record(Map<String, Value>);
@@ -49,11 +54,13 @@ impl Record {
         }
     }
 
-    /// The session, as the client knows it.
-    pub(super) fn session(&self, id: &str) -> Session {
+    /// The session, as the client knows it. Nothing when that spells the name of one of ours in another way: what else is
+    /// known by that name is known by its letters.
+    pub(super) fn session(&self, id: &str) -> Option<Session> {
         let mut metadata = self.metadata();
         let address = metadata.remove(ADDRESS).and_then(|address| address.parse().ok());
-        Session { id: id.into(), kind: kind(self.0.get("type")), metadata, address }
+        let session = Session { id: id.into(), kind: kind(self.0.get("type")), metadata, address };
+        (!session.is_ours() || is_our_spelling(id)).then_some(session)
     }
 
     /// How long a session that is used now may live from now on. Nothing when its time is over. One that does not say when it
@@ -119,11 +126,12 @@ mod tests {
 
     use super::*;
 
+    const OWN: &str = "7d444840-9dc0-11d1-b245-5ffdce74fad2";
+
     #[test]
     fn ids_that_are_none_get_one_that_everybody_finds() {
-        let own = "7d444840-9dc0-11d1-b245-5ffdce74fad2";
-        assert_eq!(key(own).to_string(), own);
-        assert_eq!(key(&own.to_uppercase()).to_string(), own);
+        assert_eq!(key(OWN).to_string(), OWN);
+        assert_eq!(key(&OWN.to_uppercase()).to_string(), OWN);
         // The example of RFC 4122 for names, which was made with the same namespace.
         assert_eq!(key("www.example.com").to_string(), "2ed6657d-e927-568b-95e1-2665a8aea6a2");
     }
@@ -133,13 +141,28 @@ mod tests {
         let mut session = Session::new("s-1", Kind::Transparent, Revision::June2025, Some(&"ann".into()));
         session.metadata.insert("backend_url".to_owned(), "http://10.0.0.1:8080".to_owned());
         let record = Record::new(&session);
-        assert_eq!(Record::read(&record.text()).unwrap().session("s-1"), session);
+        assert_eq!(Record::read(&record.text()).unwrap().session("s-1").unwrap(), session);
         let written: Value = serde_json::from_str(&record.text()).unwrap();
         assert_eq!((&written["type"], written["id"].as_str().unwrap().len()), (&json!("mcp"), 36));
         assert!(written["created_at"].as_str().unwrap().ends_with('Z'));
         assert!(!record.text().contains(ADDRESS));
-        let session = Session::new("s-2", Kind::Sse, Revision::June2025, None).at(Some([10, 0, 0, 1].into()));
-        assert_eq!(Record::new(&session).session("s-2"), session);
+        let session = Session::new(OWN, Kind::Sse, Revision::June2025, None).at(Some([10, 0, 0, 1].into()));
+        assert_eq!(Record::new(&session).session(OWN).unwrap(), session);
+    }
+
+    #[test]
+    fn a_session_of_ours_has_one_name_and_servers_call_theirs_what_they_like() {
+        let session = |kind| Record::new(&Session::new(OWN, kind, Revision::June2025, None));
+        for other in [OWN.to_uppercase(), format!("{{{OWN}}}"), format!("urn:uuid:{OWN}"), OWN.replace('-', "")] {
+            assert_eq!(key(&other), key(OWN));
+            for ours in [Kind::Streamable, Kind::Sse] {
+                assert_eq!(session(ours).session(&other), None, "{other}");
+            }
+            assert!(session(Kind::Transparent).session(&other).is_some());
+            let bridged =
+                |metadata: &mut Metadata| drop(metadata.insert("bridged".to_owned(), "2026-07-28".to_owned()));
+            assert_eq!(session(Kind::Transparent).changed(bridged).session(&other), None, "{other}");
+        }
     }
 
     #[test]
@@ -169,7 +192,7 @@ mod tests {
         );
         assert_eq!(written["metadata"], json!({"k": "v", "l": "w"}));
         assert_eq!(written["created_at"], "2026-01-02T03:04:05.6Z");
-        assert_eq!(changed.session("x").revision(), Revision::ASSUMED);
+        assert_eq!(changed.session("x").unwrap().revision(), Revision::ASSUMED);
         for other in ["", "7", "[]", "{"] {
             assert_eq!(Record::read(other), None, "{other}");
         }

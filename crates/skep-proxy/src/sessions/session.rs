@@ -7,6 +7,7 @@ use std::sync::Arc;
 use http::request::Parts;
 use skep_mcp::Revision;
 
+use crate::eras::legacy_client;
 use crate::listener::Peer;
 use crate::middleware::{Notes, identity};
 
@@ -91,6 +92,11 @@ impl Session {
     #[must_use]
     pub(crate) fn at(self, address: Option<IpAddr>) -> Self {
         Self { address, ..self }
+    }
+
+    /// Whether it was named by us, and not by a server.
+    pub(super) fn is_ours(&self) -> bool {
+        self.kind != Kind::Transparent || legacy_client::is_marked(self)
     }
 
     pub(super) fn whose(&self) -> Whose {

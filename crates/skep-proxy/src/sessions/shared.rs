@@ -71,7 +71,7 @@ impl Redis {
         asking.get(&name).ttl(&name);
         let (text, lives): (Option<String>, i64) = self.ask(&asking).await?;
         let Some(record) = text.and_then(|text| Record::read(&text)) else { return Ok(None) };
-        let session = record.session(id);
+        let Some(session) = record.session(id) else { return Ok(None) };
         let Some(left) = record.left(lifetimes) else {
             self.end(uuid, &session).await?;
             return Ok(None);
@@ -104,8 +104,8 @@ impl Redis {
         let name = self.name(uuid);
         let (text,): (Option<String>,) = self.ask(redis::pipe().get(&name)).await?;
         let Some(record) = text.and_then(|text| Record::read(&text)) else { return Ok(()) };
-        let Some(left) = record.left(lifetimes) else { return Ok(()) };
-        let set = self.set(&record.session(id).whose());
+        let (Some(left), Some(session)) = (record.left(lifetimes), record.session(id)) else { return Ok(()) };
+        let set = self.set(&session.whose());
         let mut writing = redis::pipe();
         writing.cmd("SET").arg(&name).arg(record.changed(change).text());
         writing.arg("EX").arg(seconds(left)).arg("XX").ignore();
@@ -117,8 +117,8 @@ impl Redis {
     pub(super) async fn delete(&self, id: &str) -> Result<bool, Unavailable> {
         let uuid = key(id);
         let (text,): (Option<String>,) = self.ask(redis::pipe().cmd("GETDEL").arg(self.name(uuid))).await?;
-        if let Some(record) = text.as_deref().and_then(Record::read) {
-            self.end(uuid, &record.session(id)).await?;
+        if let Some(session) = text.as_deref().and_then(Record::read).and_then(|record| record.session(id)) {
+            self.end(uuid, &session).await?;
         }
         Ok(text.is_some())
     }

@@ -32,6 +32,9 @@ impl Streamable {
             }
         };
         intake::check_batch(&messages)?;
+        if client.is_none() && messages.iter().flatten().any(|message| message.kind() != Kind::Request) {
+            return Err(intake::of_no_session());
+        }
         own.require_ready()?;
         if client.is_some() {
             own.0.take_up();
@@ -52,16 +55,13 @@ impl Streamable {
             Ok(message) => message,
             Err(error) => return Some(error.answer().into()),
         };
-        match message.kind() {
-            Kind::Notification => {
-                self.0.notified(client.map(Arc::as_ref), message);
-                None
-            }
-            Kind::Response => {
-                self.0.replied(message);
-                None
-            }
-            Kind::Request => Some(self.0.ask(client, message).await),
+        match (message.kind(), client) {
+            (Kind::Request, client) => return Some(self.0.ask(client, message).await),
+            (Kind::Notification, Some(client)) => self.0.notified(client, message),
+            (Kind::Response, Some(_)) => self.0.replied(message),
+            // The batch was refused.
+            (Kind::Notification | Kind::Response, None) => {}
         }
+        None
     }
 }

@@ -1,28 +1,26 @@
 //! What the HTTP side and the server side of a bridge share.
 
 mod ending;
+mod telling;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bytes::Bytes;
 use http::request::Parts;
 use parking_lot::Mutex;
-use serde_json::json;
-use skep_mcp::{Message, json, method};
+use skep_mcp::Message;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::audience::Audience;
-use super::caller::Caller;
 use super::calls::Calls;
 use super::clients::Clients;
 use super::connect::Connector;
-use super::events::EventStream;
 use super::handshake::Handshake;
 use super::log_level::LogLevels;
+use super::outbox::{Outbox, Queued};
 use super::processes::{Begun, Pool, Processes};
 use super::subscriptions::Subscriptions;
 use crate::answer::Answer;
@@ -61,7 +59,7 @@ pub struct Bridge {
     pub(super) legacy_clients: Mutex<HashMap<Arc<str>, Arc<LegacyClient>>>,
     readiness: Readiness,
     limits: Limits,
-    outgoing: Mutex<Option<mpsc::Receiver<Bytes>>>,
+    outgoing: Mutex<Option<mpsc::Receiver<Queued>>>,
     /// Servers whose streams are closed, on their way to an end.
     endings: Mutex<JoinSet<()>>,
 }
@@ -95,14 +93,14 @@ impl Bridge {
     }
 
     fn of(audience: Audience, limits: Limits, readiness: Readiness, store: SessionStore) -> Self {
-        let (sender, outgoing) = mpsc::channel(limits::QUEUED_MESSAGES);
+        let (outbox, outgoing) = Outbox::new(limits::QUEUED_MESSAGES);
         Self {
             audience,
             pool: None,
             over: CancellationToken::new(),
             is_taken_up: AtomicBool::new(false),
             is_unread_known: AtomicBool::new(false),
-            calls: Calls::new(sender, limits.request, audience),
+            calls: Calls::new(outbox, limits.request, audience),
             clients: Clients::default(),
             sessions: Sessions::new(store, &limits),
             seals: Seals::new("stdio"),
@@ -231,37 +229,7 @@ impl Bridge {
     }
 
     /// The messages for the server; there is one that sends them.
-    pub(super) fn take_outgoing(&self) -> Option<mpsc::Receiver<Bytes>> {
+    pub(super) fn take_outgoing(&self) -> Option<mpsc::Receiver<Queued>> {
         self.outgoing.lock().take()
-    }
-
-    /// Asks the server for something whose answer nobody needs.
-    pub(super) fn tell(&self, method: &str, params: &serde_json::Value) {
-        let text = format!(r#"{{"jsonrpc":"2.0","id":0,"method":{},"params":{params}}}"#, json::quote(method));
-        let sent = Message::read(text.into()).map(|request| {
-            self.calls
-                .begin(&request, Caller::default(), &EventStream::new(0, false), true)
-                .map(super::calls::Ticket::keep)
-        });
-        if !matches!(sent, Ok(Ok(()))) {
-            tracing::warn!(method, "the MCP server does not read what it is told");
-        }
-    }
-
-    /// Tells a server that took the place of another what that one knew.
-    pub(super) async fn renew(&self) {
-        if !self.handshake.forget() {
-            return;
-        }
-        if let Err(refusal) = self.handshake.agree(&self.calls, None).await {
-            tracing::warn!(?refusal, "the MCP server did not agree to the handshake of the one before");
-            return;
-        }
-        for uri in self.subscriptions.uris() {
-            self.tell(method::SUBSCRIBE, &json!({"uri": &*uri}));
-        }
-        if let Some(level) = self.log_levels.level() {
-            self.tell(method::SET_LOG_LEVEL, &json!({"level": level}));
-        }
     }
 }

@@ -2,6 +2,7 @@
 
 mod call;
 mod ticket;
+mod unsent;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,15 +14,15 @@ use parking_lot::Mutex;
 use skep_mcp::fault::{Fault, INTERNAL_ERROR, TRANSPORT_ERROR};
 use skep_mcp::json::{self, Span};
 use skep_mcp::{Id, Message, MetaKey, Param, Revision, method, translate};
-use tokio::sync::mpsc;
 
 use self::call::Call;
 pub(super) use self::ticket::Ticket;
+pub(super) use self::unsent::Unsent;
 use super::audience::Audience;
 use super::caller::Caller;
 use super::events::{End, EventStream};
-use super::load::TooMuch;
 use super::mirrors::Mirrors;
+use super::outbox::{Full, Outbox, Room};
 use crate::eras::alone::Alone;
 
 /// All requests that are under way.
@@ -30,53 +31,18 @@ pub(super) struct Calls {
     audience: Audience,
     waiting: Mutex<HashMap<u64, Call>>,
     next: AtomicU64,
-    outgoing: mpsc::Sender<Bytes>,
+    outgoing: Outbox,
     patience: Duration,
     mirrors: Arc<Mirrors>,
     /// The revision that the server speaks, once a handshake has told.
     revision: Mutex<Revision>,
 }
 
-/// The server does not read fast enough.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Full;
-
-/// Why a request was not sent.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Unsent {
-    /// The server does not read fast enough.
-    Full,
-    /// The client has too much under way already.
-    TooMuch,
-}
-
-impl From<Full> for Unsent {
-    fn from(Full: Full) -> Self {
-        Self::Full
-    }
-}
-
-impl From<TooMuch> for Unsent {
-    fn from(TooMuch: TooMuch) -> Self {
-        Self::TooMuch
-    }
-}
-
-impl Unsent {
-    /// What a client is told.
-    pub(super) fn fault(self) -> Fault {
-        match self {
-            Self::Full => Fault::new(INTERNAL_ERROR, "Internal error"),
-            Self::TooMuch => TooMuch::fault(),
-        }
-    }
-}
-
 /// Ids stay below 2^50, so that they are exact in every language and have room to grow.
 const UNUSED_BITS: u32 = 14;
 
 impl Calls {
-    pub(super) fn new(outgoing: mpsc::Sender<Bytes>, patience: Duration, audience: Audience) -> Arc<Self> {
+    pub(super) fn new(outgoing: Outbox, patience: Duration, audience: Audience) -> Arc<Self> {
         let mirrors = Arc::default();
         // While a proxy takes the place of another both are attached to one server, and hear each other's answers. They
         // must not take them for their own.
@@ -117,6 +83,41 @@ impl Calls {
         finish: impl FnOnce(Call) -> Call,
         stream: &Arc<EventStream>,
     ) -> Result<Ticket, Full> {
+        let (number, line) = self.await_answer(message, finish, stream);
+        self.sent(number, self.outgoing.send(line))?;
+        Ok(Ticket::new(self, number))
+    }
+
+    /// Asks for something whose answer nobody needs, and which the server has to hear although clients are told to wait.
+    pub(super) fn tell(&self, request: &Message) -> Result<(), Full> {
+        let (number, line) = self.await_answer(request, |call| call, &EventStream::new(0, false));
+        self.sent(number, self.outgoing.insist(line))
+    }
+
+    /// Waits until the server has read enough to be told something else.
+    pub(super) async fn room(&self) -> Result<Room<'_>, Full> {
+        self.outgoing.room().await
+    }
+
+    /// Asks for something whose answer nobody needs, where there is room for it.
+    pub(super) fn tell_in(&self, room: Room<'_>, request: &Message) {
+        let (_, line) = self.await_answer(request, |call| call, &EventStream::new(0, false));
+        room.send(line);
+    }
+
+    /// What is not sent has no answer.
+    fn sent(&self, number: u64, sent: Result<(), Full>) -> Result<(), Full> {
+        sent.inspect_err(|Full| drop(self.waiting.lock().remove(&number)))
+    }
+
+    /// Waits for the answer to a request before that is sent, because the answer may be faster than we are. Gives its number
+    /// and what to send.
+    fn await_answer(
+        &self,
+        message: &Message,
+        finish: impl FnOnce(Call) -> Call,
+        stream: &Arc<EventStream>,
+    ) -> (u64, Bytes) {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let is_listening = message.method() == method::LISTEN;
         let call = finish(Call {
@@ -132,13 +133,8 @@ impl Calls {
             alone: None,
             deadline: (!is_listening).then(|| Instant::now() + self.patience),
         });
-        // It waits before it is sent, because the answer may be faster than we are.
         self.waiting.lock().insert(number, call);
-        if self.send(self.passed(message, number)).is_err() {
-            self.waiting.lock().remove(&number);
-            return Err(Full);
-        }
-        Ok(Ticket::new(self, number))
+        (number, self.passed(message, number))
     }
 
     /// A request as the server gets it. What it does for clients that share it, it does within a call: whoever has its
@@ -162,12 +158,8 @@ impl Calls {
     }
 
     /// Sends something that has no answer.
-    pub(super) fn send(&self, mut line: Bytes) -> Result<(), Full> {
-        // A message is a line, so that it may not have any within it. In JSON they are never more than space.
-        if line.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
-            line = line.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }).collect();
-        }
-        self.outgoing.try_send(line).map_err(|_| Full)
+    pub(super) fn send(&self, line: Bytes) -> Result<(), Full> {
+        self.outgoing.send(line)
     }
 
     /// What the server knows the request by that a session knows by this id.
@@ -198,11 +190,7 @@ impl Calls {
     }
 
     fn tell_cancelled(&self, number: u64, reason: &str) {
-        let line = format!(
-            r#"{{"jsonrpc":"2.0","method":"{}","params":{{"requestId":{number},"reason":"{reason}"}}}}"#,
-            method::CANCELLED
-        );
-        if self.send(line.into()).is_err() {
+        if self.outgoing.insist(cancellation(number, reason)).is_err() {
             tracing::debug!(number, "the server does not read, so that a call could not be called off");
         }
     }
@@ -220,7 +208,9 @@ impl Calls {
 
     /// Hands on what is reported about a request. `place` is where its number is, and `json` that number.
     pub(super) fn reported(&self, message: &Message, place: Span, json: &str) -> bool {
-        let Ok(number) = json.parse::<u64>() else { return false };
+        // Some servers write as text what was a number.
+        let written = json.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(json);
+        let Ok(number) = written.parse::<u64>() else { return false };
         let waiting = self.waiting.lock();
         let Some(call) = waiting.get(&number) else { return false };
         let restored = match (&call.token, call.is_listening) {
@@ -248,8 +238,8 @@ impl Calls {
         }
     }
 
-    /// Ends the requests that have waited too long.
-    pub(super) fn expire(&self, now: Instant) {
+    /// Ends the requests that have waited too long, and gives their numbers: they are to be called off.
+    pub(super) fn expire(&self, now: Instant) -> Vec<u64> {
         let mut expired = Vec::new();
         self.waiting.lock().retain(|number, call| {
             let is_late = call.deadline.is_some_and(|deadline| deadline <= now);
@@ -259,8 +249,14 @@ impl Calls {
             }
             !is_late
         });
+        expired
+    }
+
+    /// Calls requests off that took too long, as fast as the server reads.
+    pub(super) async fn call_off(&self, expired: Vec<u64>) {
         for number in expired {
-            self.tell_cancelled(number, "it took too long");
+            let Ok(room) = self.room().await else { return };
+            room.send(cancellation(number, "it took too long"));
         }
     }
 
@@ -274,7 +270,7 @@ impl Calls {
 
     /// Whether nobody waits for an answer, and the server has been told everything.
     pub(super) fn is_quiet(&self) -> bool {
-        self.waiting.lock().is_empty() && self.outgoing.capacity() == self.outgoing.max_capacity()
+        self.waiting.lock().is_empty() && self.outgoing.is_empty()
     }
 
     /// How many wait.
@@ -282,6 +278,11 @@ impl Calls {
     pub(super) fn len(&self) -> usize {
         self.waiting.lock().len()
     }
+}
+
+fn cancellation(number: u64, reason: &str) -> Bytes {
+    let params = format!(r#"{{"requestId":{number},"reason":"{reason}"}}"#);
+    format!(r#"{{"jsonrpc":"2.0","method":"{}","params":{params}}}"#, method::CANCELLED).into()
 }
 
 /// The bytes of a request that are kept until its answer.

@@ -13,8 +13,9 @@ use skep_mcp::{Id, Message, Param, Revision, json, method, translate};
 
 use super::audience::Audience;
 use super::caller::Caller;
-use super::calls::{Calls, Full};
+use super::calls::Calls;
 use super::events::{End, EventStream};
+use super::outbox::Full;
 use crate::eras::line::{Lost, NoSession};
 
 /// What clients can do that no client of a shared server can be asked for: nobody knows whose call it is about.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use futures::future::BoxFuture;
 use skep_mcp::lines::LineSplitter;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::bridge::Bridge;
 use super::connect::{ConnectError, Connector, Streams};
+use super::outbox::Queued;
 use crate::limits;
 use crate::readiness::State;
 
@@ -73,7 +74,7 @@ impl Bridge {
     async fn keep_connected(
         self: &Arc<Self>,
         connector: &impl Connector,
-        outgoing: &mut mpsc::Receiver<Bytes>,
+        outgoing: &mut mpsc::Receiver<Queued>,
     ) -> Result<(), LinkError> {
         let mut failures = 0;
         loop {
@@ -103,7 +104,7 @@ impl Bridge {
     }
 
     /// Talks to the server until it is gone.
-    async fn converse(self: &Arc<Self>, streams: Streams, outgoing: &mut mpsc::Receiver<Bytes>) {
+    async fn converse(self: &Arc<Self>, streams: Streams, outgoing: &mut mpsc::Receiver<Queued>) {
         // Dropped after the streams, when this is over and also when it is given up.
         let _ending = Ending { bridge: self, server: Some(streams.ending) };
         let (mut input, mut output) = (streams.input, streams.output);
@@ -144,7 +145,9 @@ impl Bridge {
         let calls = async {
             loop {
                 tokio::time::sleep(SWEEP).await;
-                self.calls().expire(Instant::now());
+                let expired = self.calls().expire(Instant::now());
+                // A server that hangs reads nothing, and meanwhile others are late.
+                let _ = tokio::time::timeout(SWEEP, self.calls().call_off(expired)).await;
             }
         };
         // Asking a store about sessions may take long, and requests must not wait for that to find out that they are late.
@@ -178,12 +181,12 @@ impl Drop for Ending<'_> {
 }
 
 /// Writes messages, as many at a time as there are.
-async fn write(input: &mut (impl AsyncWrite + Unpin), outgoing: &mut mpsc::Receiver<Bytes>) {
+async fn write(input: &mut (impl AsyncWrite + Unpin), outgoing: &mut mpsc::Receiver<Queued>) {
     let mut messages = Vec::new();
     let mut lines = BytesMut::new();
     while outgoing.recv_many(&mut messages, limits::QUEUED_MESSAGES).await > 0 {
-        for message in messages.drain(..) {
-            lines.extend_from_slice(&message);
+        for queued in messages.drain(..) {
+            lines.extend_from_slice(&queued.line);
             lines.extend_from_slice(b"\n");
         }
         if input.write_all_buf(&mut lines).await.is_err() || input.flush().await.is_err() {

@@ -20,6 +20,7 @@ pub(crate) mod load;
 pub(crate) mod log_level;
 pub(crate) mod mirrors;
 mod other_era;
+mod outbox;
 mod process_line;
 mod processes;
 mod requests;

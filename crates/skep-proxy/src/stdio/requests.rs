@@ -27,16 +27,16 @@ impl Bridge {
         })
     }
 
-    /// Takes a message of a client that wants no answer.
-    pub(super) fn notified(&self, client: Option<&Client>, message: &Message) {
+    /// Takes a message of a session that wants no answer.
+    pub(super) fn notified(&self, client: &Client, message: &Message) {
         match message.method() {
             // The server was told when its handshake was made.
             method::INITIALIZED => {}
             // It asks clients that share it nothing that could make progress.
             method::PROGRESS if self.audience() == Audience::Everybody => {}
             method::CANCELLED => {
-                let id = client.zip(message.param(Param::RequestId));
-                if let Some(number) = id.and_then(|(client, id)| self.calls().find(&client.id, id)) {
+                let id = message.param(Param::RequestId);
+                if let Some(number) = id.and_then(|id| self.calls().find(&client.id, id)) {
                     self.calls().cancel(number);
                 }
             }
@@ -86,7 +86,11 @@ impl Bridge {
                 let is_there = || self.clients().get(&client.id).is_some();
                 let tell = || self.tell_unsubscribed(&uri);
                 let changed = self.subscriptions().add(&client.id, &uri, is_there, ask, tell).await;
-                Some(if changed == Changed::Alone { done() } else { answer.unwrap_or_else(done) })
+                Some(match changed {
+                    Ok(Changed::Asked) => answer.unwrap_or_else(done),
+                    Ok(Changed::Alone) => done(),
+                    Err(unwatched) => unwatched.fault().answer(message.owned_id().as_ref()).into(),
+                })
             }
             method::UNSUBSCRIBE => {
                 let mut answer = None;

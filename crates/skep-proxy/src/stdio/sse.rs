@@ -161,7 +161,7 @@ impl Sse {
         match message.kind() {
             Kind::Request => begin(bridge, client, message)?,
             _ if let Some(client) = bridge.legacy_client(&client.id) => client.note(message),
-            Kind::Notification => bridge.notified(Some(&client), &message),
+            Kind::Notification => bridge.notified(&client, &message),
             Kind::Response => bridge.replied(&message),
         }
         Ok(answer::accepted())

@@ -87,12 +87,9 @@ impl Streamable {
                 Kind::Notification | Kind::Response => Ok(answer::empty(StatusCode::ACCEPTED)),
             };
         }
-        if message.kind() != Kind::Request && matches!(named, Named::Nothing) {
-            intake::require_version(headers)?;
-        }
         let within = intake::within_session(message);
         let message = within.as_ref().unwrap_or(message);
-        let is_handshake = message.method() == method::INITIALIZE;
+        let is_handshake = message.kind() == Kind::Request && message.method() == method::INITIALIZE;
         let client = match named {
             // Whoever begins anew is not asked for a session.
             _ if is_handshake => None,
@@ -108,7 +105,7 @@ impl Streamable {
                 endpoint.0.take_up();
             }
         }
-        if is_handshake && message.kind() == Kind::Request {
+        if is_handshake {
             let begun = endpoint.0.begin().await?;
             return initialize(begun, Owner::of(parts), accepts, message).await;
         }
@@ -122,20 +119,19 @@ impl Streamable {
         without: Revision,
         message: &Message,
     ) -> Result<Answer, Answer> {
-        match message.kind() {
-            _ if let Some(client) = client.as_ref().and_then(|client| self.0.legacy_client(&client.id)) => {
-                Ok(client.take(self.0.line(), accepts, message.clone()).await)
-            }
-            Kind::Request => self.request(Reply { accepts, era: Era::Legacy, client }, without, message).await,
-            Kind::Notification => {
-                self.0.notified(client.as_deref(), message);
-                Ok(answer::empty(StatusCode::ACCEPTED))
-            }
-            Kind::Response => {
-                self.0.replied(message);
-                Ok(answer::empty(StatusCode::ACCEPTED))
-            }
+        if let Some(older) = client.as_ref().and_then(|client| self.0.legacy_client(&client.id)) {
+            return Ok(older.take(self.0.line(), accepts, message.clone()).await);
         }
+        match (message.kind(), client) {
+            (Kind::Request, client) => {
+                return self.request(Reply { accepts, era: Era::Legacy, client }, without, message).await;
+            }
+            (Kind::Notification, Some(client)) => self.0.notified(&client, message),
+            (Kind::Response, Some(_)) => self.0.replied(message),
+            // All share the process then, and it would hear that from nobody.
+            (Kind::Notification | Kind::Response, None) => return Err(intake::of_no_session()),
+        }
+        Ok(answer::empty(StatusCode::ACCEPTED))
     }
 
     /// Answers a handshake whose session brings its connection.
@@ -240,8 +236,8 @@ mod tests {
         bridge.readiness().set(State::Ready);
         let (server, mut asked) = (Arc::clone(&bridge), bridge.take_outgoing().unwrap());
         tokio::spawn(async move {
-            while let Some(line) = asked.recv().await {
-                let message = Message::read(line).unwrap();
+            while let Some(queued) = asked.recv().await {
+                let message = Message::read(queued.line).unwrap();
                 let result = r#"{"supportedVersions":["2026-07-28"]}"#;
                 let answer = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, message.id().unwrap());
                 server.receive(Line::Whole(answer.into()));

@@ -1,16 +1,24 @@
 //! Who watches which resource. The server has one subscription for all clients that watch the same.
 
-use std::collections::{HashMap, HashSet};
+mod places;
+
+use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+pub(super) use self::places::Unwatched;
+use self::places::{Place, Places};
 use super::events::End;
+use crate::limits;
 
 /// All resources that are watched.
 #[derive(Debug, Default)]
-pub(super) struct Subscriptions(Mutex<HashMap<Box<str>, Arc<Topic>>>);
+pub(super) struct Subscriptions {
+    topics: Mutex<HashMap<Box<str>, Arc<Topic>>>,
+    places: Arc<Places>,
+}
 
 /// One resource.
 #[derive(Debug, Default)]
@@ -23,7 +31,7 @@ struct Topic {
 
 #[derive(Debug, Default)]
 struct State {
-    watchers: HashSet<Arc<str>>,
+    watchers: HashMap<Arc<str>, Place>,
     /// Whether the server may have a subscription.
     is_subscribed: bool,
     /// Whether somebody is about to tell it something.
@@ -41,7 +49,7 @@ impl State {
 
 impl Subscriptions {
     /// Adds a watcher, if that one is still there in the end. `ask` asks the server when nobody watched before, and `tell`
-    /// takes that back when nobody is left to watch.
+    /// takes that back when nobody is left to watch. One that watches enough already is refused before anybody is asked.
     pub(super) async fn add(
         &self,
         session: &Arc<str>,
@@ -49,9 +57,15 @@ impl Subscriptions {
         is_there: impl Fn() -> bool,
         ask: impl AsyncFnOnce() -> End,
         tell: impl Fn(),
-    ) -> Changed {
+    ) -> Result<Changed, Unwatched> {
+        if uri.len() > limits::WATCHED_URI_BYTES {
+            return Err(Unwatched::TooLong);
+        }
         let topic = self.topic(uri);
         let _order = topic.order.lock().await;
+        // Whoever watches it already needs no more room.
+        let is_known = topic.state.lock().watchers.contains_key(session);
+        let place = if is_known { None } else { Some(self.places.take(session)?) };
         let turn = Turn::new(&topic, tell);
         let is_first = turn.state.lock().watchers.is_empty();
         if is_first {
@@ -60,16 +74,16 @@ impl Subscriptions {
             let end = ask().await;
             if end != End::Answered {
                 turn.state.lock().is_subscribed = !matches!(end, End::Refused(_));
-                return Changed::Asked;
+                return Ok(Changed::Asked);
             }
         }
         let mut state = turn.state.lock();
         // A session is forgotten under the same lock, after it is gone.
-        if is_there() {
-            state.watchers.insert(Arc::clone(session));
+        if let Some(place) = place.filter(|_| is_there()) {
+            state.watchers.insert(Arc::clone(session), place);
         }
         drop(state);
-        if is_first { Changed::Asked } else { Changed::Alone }
+        Ok(if is_first { Changed::Asked } else { Changed::Alone })
     }
 
     /// Removes a watcher. `tell` tells the server when nobody watches any more.
@@ -91,15 +105,15 @@ impl Subscriptions {
 
     /// Those who watch a resource.
     pub(super) fn watchers(&self, uri: &str) -> Vec<Arc<str>> {
-        let topic = self.0.lock().get(uri).cloned();
-        topic.map(|topic| topic.state.lock().watchers.iter().cloned().collect()).unwrap_or_default()
+        let topic = self.topics.lock().get(uri).cloned();
+        topic.map(|topic| topic.state.lock().watchers.keys().cloned().collect()).unwrap_or_default()
     }
 
     /// Forgets a session. `tell` tells the server of a resource that nobody watches any more.
     pub(super) fn forget(&self, session: &str, tell: impl Fn(&str)) {
-        self.0.lock().retain(|uri, topic| {
+        self.topics.lock().retain(|uri, topic| {
             let mut state = topic.state.lock();
-            if state.watchers.remove(session) {
+            if state.watchers.remove(session).is_some() {
                 state.settle(|| tell(uri));
             }
             !state.watchers.is_empty() || Arc::strong_count(topic) > 1
@@ -108,13 +122,13 @@ impl Subscriptions {
 
     /// The resources that somebody watches.
     pub(super) fn uris(&self) -> Vec<Box<str>> {
-        let topics = self.0.lock();
+        let topics = self.topics.lock();
         let watched = topics.iter().filter(|(_, topic)| !topic.state.lock().watchers.is_empty());
         watched.map(|(uri, _)| uri.clone()).collect()
     }
 
     fn topic(&self, uri: &str) -> InUse<'_> {
-        let topic = Arc::clone(self.0.lock().entry(uri.into()).or_default());
+        let topic = Arc::clone(self.topics.lock().entry(uri.into()).or_default());
         InUse { subscriptions: self, uri: uri.into(), topic }
     }
 }
@@ -158,7 +172,7 @@ impl Deref for InUse<'_> {
 
 impl Drop for InUse<'_> {
     fn drop(&mut self) {
-        let mut topics = self.subscriptions.0.lock();
+        let mut topics = self.subscriptions.topics.lock();
         // One of them is ours, and one is in the map.
         let is_last = Arc::strong_count(&self.topic) == 2;
         if is_last && self.topic.state.lock().watchers.is_empty() {

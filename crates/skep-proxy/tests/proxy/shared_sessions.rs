@@ -5,16 +5,20 @@ use std::time::Duration;
 use redis::Commands as _;
 use serde_json::{Value, json};
 use skep_conformance::redis::RedisServer;
-use skep_proxy::Limits;
+use skep_proxy::{Limits, Proxy};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+use crate::bridge::server::{Setup, limits};
+use crate::eras::stands_alone;
 use crate::http::{Request, call, initialize};
 use crate::redis::{SESSIONS, before, keeping, look, store};
 use crate::transparent::server::{Before, Server, reply, with_sessions};
 
 /// The sets that sessions are counted in.
 const SETS: &str = "thv:proxy:session:of:*";
+/// What a server calls a session.
+const OF_A_SERVER: &str = "7D444840-9DC0-11D1-B245-5FFDCE74FAD2";
 
 async fn begin(proxy: &Before) -> String {
     let begun = proxy.send(Request::post(&initialize("2025-11-25"))).await;
@@ -51,6 +55,38 @@ async fn trap_68_sessions_of_one_id_that_begin_at_once_are_one() {
         assert_eq!((response.status, response.header("mcp-session-id")), (200, Some("same")));
     }
     assert_eq!(look(&redis).keys::<_, Vec<String>>(SESSIONS).unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_session_that_we_began_has_one_name() {
+    let Some(redis) = RedisServer::start("a_session_that_we_began_has_one_name") else { return };
+    let mut bridge = Setup::new(limits(), store(&redis).await, Proxy::streamable).await;
+    let (_server, session) = bridge.begin().await;
+    let mut stream = bridge.send(Request::listen(&session)).await;
+    // All of these are the same number.
+    let simple = session.replace('-', "");
+    for other in [session.to_uppercase(), format!("{{{session}}}"), format!("urn:uuid:{session}"), simple] {
+        for named in [Request::listen(&other), Request::new("DELETE", "/mcp").in_session(&other)] {
+            assert_eq!(bridge.send(named).await.status, 404, "{other}");
+        }
+    }
+    assert_eq!(bridge.send(Request::new("DELETE", "/mcp").in_session(&session)).await.status, 204);
+    assert_eq!(stream.message().await, None);
+    // The same before a server that knows no sessions.
+    let server = Server::start(stands_alone).await;
+    let proxy = before(&redis, &server).await;
+    let session = begin(&proxy).await;
+    assert_eq!(used(&proxy, &session.to_uppercase()).await, 404);
+    assert_eq!(used(&proxy, &session).await, 200);
+    // Servers call theirs what they like.
+    let server = Server::start(|seen| match seen.method.as_str() {
+        "OPTIONS" => reply(204, &[], ""),
+        _ => reply(200, &[("content-type", "application/json"), ("mcp-session-id", OF_A_SERVER)], "{}"),
+    })
+    .await;
+    let proxy = before(&redis, &server).await;
+    assert_eq!(begin(&proxy).await, OF_A_SERVER);
+    assert_eq!(used(&proxy, OF_A_SERVER).await, 200);
 }
 
 #[tokio::test]

@@ -1,12 +1,15 @@
 //! Requests by their ids, without a server.
 
 use skep_mcp::fault::INTERNAL_ERROR;
+use tokio::sync::mpsc;
 
 use super::*;
+use crate::limits;
+use crate::stdio::outbox::Queued;
 
-fn calls(room: usize) -> (Arc<Calls>, mpsc::Receiver<Bytes>) {
-    let (sender, receiver) = mpsc::channel(room);
-    (Calls::new(sender, Duration::ZERO, Audience::Everybody), receiver)
+fn calls(room: usize) -> (Arc<Calls>, mpsc::Receiver<Queued>) {
+    let (outbox, receiver) = Outbox::new(room);
+    (Calls::new(outbox, Duration::ZERO, Audience::Everybody), receiver)
 }
 
 fn message(text: &str) -> Message {
@@ -21,7 +24,7 @@ async fn ids_and_tokens_are_ours_on_the_way_in_and_the_clients_on_the_way_out() 
     let ticket = calls.begin(&message(request), Caller::default(), &stream, true).unwrap();
     let number = ticket.number().to_string();
     let expected = request.replace(r#""id":"1""#, &format!(r#""id":{number}"#)).replace(r#""t""#, &number);
-    assert_eq!(sent.recv().await.unwrap(), expected);
+    assert_eq!(sent.recv().await.unwrap().line, expected);
 
     let progress = message(&format!(
         r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{number}}}}}"#
@@ -56,7 +59,7 @@ async fn what_nobody_waits_for_is_called_off_and_its_answer_dropped() {
     let number = ticket.number();
     sent.recv().await.unwrap();
     drop(ticket);
-    let told = String::from_utf8(sent.recv().await.unwrap().to_vec()).unwrap();
+    let told = String::from_utf8(sent.recv().await.unwrap().line.to_vec()).unwrap();
     assert!(told.contains("notifications/cancelled") && told.contains(&format!("\"requestId\":{number}")));
     let late = format!(r#"{{"jsonrpc":"2.0","id":{number},"result":{{}}}}"#);
     assert!(!calls.answered(&message(&late)));
@@ -70,7 +73,7 @@ async fn late_and_lost_requests_are_answered_with_their_own_ids() {
     let stream = EventStream::new(0, false);
     let ticket =
         calls.begin(&message(r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#), Caller::default(), &stream, true).unwrap();
-    calls.expire(Instant::now());
+    assert_eq!(calls.expire(Instant::now()), [ticket.number()]);
     let (end, answer) = stream.outcome().await;
     assert_eq!(end, End::TimedOut);
     assert!(answer.starts_with(br#"{"jsonrpc":"2.0","id":7,"error":{"code":-32000"#));
@@ -87,7 +90,7 @@ fn a_server_that_does_not_read_is_full_and_lines_stay_lines() {
     let (calls, mut sent) = calls(1);
     calls.send(Bytes::from_static(b"{\n\r\"a\":1}")).unwrap();
     assert!(calls.send(Bytes::from_static(b"{}")).is_err());
-    assert_eq!(sent.try_recv().unwrap(), "{  \"a\":1}");
+    assert_eq!(sent.try_recv().unwrap().line, "{  \"a\":1}");
     let stream = EventStream::new(0, false);
     let first =
         calls.begin(&message(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), Caller::default(), &stream, true).unwrap();
@@ -96,4 +99,23 @@ fn a_server_that_does_not_read_is_full_and_lines_stay_lines() {
     );
     assert_eq!(calls.len(), 1);
     first.keep();
+}
+
+#[tokio::test]
+async fn all_that_is_late_is_called_off_however_much_that_is() {
+    let (calls, mut sent) = calls(1);
+    let (many, stream) = (2 * limits::QUEUED_FAREWELLS, EventStream::new(0, false));
+    let request = message(r#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#);
+    for _ in 0..many {
+        calls.begin(&request, Caller::default(), &stream, true).unwrap().keep();
+        sent.recv().await.unwrap();
+    }
+    let late = calls.expire(Instant::now());
+    assert_eq!((late.len(), calls.len()), (many, 0));
+    let ((), ()) = tokio::join!(calls.call_off(late), async {
+        for _ in 0..many {
+            let told = sent.recv().await.unwrap().line;
+            assert!(message(std::str::from_utf8(&told).unwrap()).method() == method::CANCELLED);
+        }
+    });
 }

@@ -4,7 +4,7 @@ use super::*;
 
 /// Somebody who is there watches, and the server answers this.
 async fn add(subscriptions: &Subscriptions, session: &str, uri: &str, end: End) -> Changed {
-    subscriptions.add(&session.into(), uri, || true, async || end, || ()).await
+    subscriptions.add(&session.into(), uri, || true, async || end, || ()).await.unwrap()
 }
 
 #[tokio::test]
@@ -12,24 +12,24 @@ async fn the_server_hears_of_the_first_and_the_last_only() {
     let subscriptions = Subscriptions::default();
     assert_eq!(add(&subscriptions, "a", "x", End::Answered).await, Changed::Asked);
     let ask = async || panic!("asked again");
-    assert_eq!(subscriptions.add(&"b".into(), "x", || true, ask, || ()).await, Changed::Alone);
+    assert_eq!(subscriptions.add(&"b".into(), "x", || true, ask, || ()).await, Ok(Changed::Alone));
     assert_eq!(subscriptions.watchers("x").len(), 2);
     assert_eq!(subscriptions.remove("a", "x", async || panic!("told too early")).await, Changed::Alone);
     assert_eq!(subscriptions.remove("b", "x", async || ()).await, Changed::Asked);
-    assert!(subscriptions.watchers("x").is_empty() && subscriptions.0.lock().is_empty());
+    assert!(subscriptions.watchers("x").is_empty() && subscriptions.topics.lock().is_empty());
 }
 
 #[tokio::test]
 async fn a_refused_subscription_leaves_nothing() {
     let subscriptions = Subscriptions::default();
     add(&subscriptions, "a", "x", End::Refused(-1)).await;
-    assert!(subscriptions.0.lock().is_empty());
+    assert!(subscriptions.topics.lock().is_empty());
     let mut asked = false;
     let ask = async || {
         asked = true;
         End::Answered
     };
-    subscriptions.add(&"a".into(), "x", || true, ask, || panic!("nothing is taken back")).await;
+    subscriptions.add(&"a".into(), "x", || true, ask, || panic!("nothing is taken back")).await.unwrap();
     assert!(asked, "the next one asks again");
     assert_eq!(subscriptions.uris(), [Box::<str>::from("x")]);
     let told = Mutex::new(Vec::new());
@@ -37,7 +37,7 @@ async fn a_refused_subscription_leaves_nothing() {
         subscriptions.forget("a", |uri| told.lock().push(uri.to_owned()));
     }
     assert_eq!(*told.lock(), ["x"]);
-    assert!(subscriptions.uris().is_empty() && subscriptions.0.lock().is_empty());
+    assert!(subscriptions.uris().is_empty() && subscriptions.topics.lock().is_empty());
 }
 
 #[tokio::test]
@@ -52,9 +52,9 @@ async fn trap_8_changes_of_one_resource_are_told_in_order_and_others_do_not_wait
             told.lock().push("subscribed");
             End::Answered
         };
-        hanging.add(&"a".into(), "x", || true, ask, || ()).await;
+        hanging.add(&"a".into(), "x", || true, ask, || ()).await.unwrap();
     });
-    while subscriptions.0.lock().is_empty() {
+    while subscriptions.topics.lock().is_empty() {
         tokio::task::yield_now().await;
     }
     add(&subscriptions, "b", "y", End::Answered).await;
@@ -76,17 +76,18 @@ async fn trap_11_what_ends_while_the_server_is_asked_leaves_no_subscription() {
         subscriptions.forget("a", |_| panic!("it does not watch yet"));
         End::Answered
     };
-    subscriptions.add(&"a".into(), "x", || false, forgotten, tell).await;
+    subscriptions.add(&"a".into(), "x", || false, forgotten, tell).await.unwrap();
     assert_eq!(std::mem::take(&mut *told.lock()), 1);
     // Nobody knows what became of it.
-    subscriptions.add(&"a".into(), "x", || true, async || End::Closed, tell).await;
+    subscriptions.add(&"a".into(), "x", || true, async || End::Closed, tell).await.unwrap();
     assert_eq!(std::mem::take(&mut *told.lock()), 1);
     // The client goes away while it waits.
     let gone = "a".into();
     let hanging = subscriptions.add(&gone, "x", || true, async || std::future::pending().await, tell);
     assert!(tokio::time::timeout(std::time::Duration::from_millis(1), hanging).await.is_err());
     assert_eq!(std::mem::take(&mut *told.lock()), 1);
-    assert!(subscriptions.0.lock().is_empty(), "and nothing is kept of it");
+    assert!(subscriptions.topics.lock().is_empty(), "and nothing is kept of it");
+    assert_eq!(subscriptions.places.sessions(), 0);
 }
 
 #[tokio::test]
@@ -99,5 +100,31 @@ async fn trap_8_a_session_that_ends_while_another_begins_to_watch_is_told_in_ord
     subscriptions.remove("b", "x", async || panic!("somebody watches")).await;
     subscriptions.remove("a", "x", tell).await;
     assert_eq!(*told.lock(), 0, "it was told once, by the one whose turn it was");
-    assert!(subscriptions.0.lock().is_empty());
+    assert!(subscriptions.topics.lock().is_empty());
+}
+
+#[tokio::test]
+async fn what_one_session_watches_is_bounded_and_what_it_watches_no_more_makes_room() {
+    let subscriptions = Subscriptions::default();
+    let watch = async |session: &str, uri: &str, end| {
+        subscriptions.add(&session.into(), uri, || true, async || end, || ()).await
+    };
+    for number in 0..limits::WATCHED_PER_SESSION {
+        // What is refused takes no room.
+        watch("a", "refused", End::Refused(-1)).await.unwrap();
+        watch("a", &number.to_string(), End::Answered).await.unwrap();
+    }
+    assert_eq!(watch("a", "x", End::Answered).await, Err(Unwatched::TooMany));
+    assert_eq!(subscriptions.topics.lock().len(), limits::WATCHED_PER_SESSION, "nothing is kept of that");
+    assert_eq!(watch("a", "7", End::Answered).await, Ok(Changed::Alone), "it watches that one");
+    assert_eq!(watch("b", "x", End::Answered).await, Ok(Changed::Asked));
+    subscriptions.remove("a", "7", async || ()).await;
+    watch("a", "x", End::Answered).await.unwrap();
+    assert_eq!(watch("a", "y", End::Answered).await, Err(Unwatched::TooMany));
+    for session in ["a", "b"] {
+        subscriptions.forget(session, |_| ());
+    }
+    assert_eq!((subscriptions.places.sessions(), subscriptions.topics.lock().len()), (0, 0));
+    let long = "x".repeat(limits::WATCHED_URI_BYTES + 1);
+    assert_eq!(watch("a", &long, End::Answered).await, Err(Unwatched::TooLong));
 }

@@ -18,7 +18,7 @@ async fn trap_13_a_cancelled_request_is_named_as_the_server_knows_it() {
     // Another session knows no such request, and neither does somebody without one.
     assert_eq!(setup.send(Request::post(&cancel).in_session(&other)).await.status, 202);
     assert_eq!(setup.send(Request::post(&cancel)).await.status, 400);
-    assert_eq!(setup.send(Request::post(&cancel).header("MCP-Protocol-Version", "2025-11-25")).await.status, 202);
+    assert_eq!(setup.send(Request::post(&cancel).header("MCP-Protocol-Version", "2025-11-25")).await.status, 400);
     assert_eq!(setup.send(Request::post(&cancel).in_session(&session)).await.status, 202);
     let cancelled = server.expect("notifications/cancelled").await;
     assert_eq!(cancelled["params"]["requestId"], message["id"]);

@@ -18,3 +18,4 @@ pub(crate) mod server;
 mod sessions;
 pub(crate) mod sse;
 mod stopping;
+mod subscriptions;

@@ -202,6 +202,29 @@ async fn listeners_of_the_stateless_revision_are_told_under_their_own_id() {
 }
 
 #[tokio::test]
+async fn a_listener_is_told_by_a_server_that_writes_its_number_as_text() {
+    let mut setup = Setup::streamable().await;
+    let (mut server, _) = setup.begin().await;
+    setup.speak_modern(&mut server).await;
+    let key = "io.modelcontextprotocol/subscriptionId";
+    let mut stream = setup.send(modern(30, "subscriptions/listen", json!({"notifications": {}}))).await;
+    let asked = server.expect("subscriptions/listen").await;
+    for tag in [json!("nobody"), json!("\""), json!(format!("\"{}\"", asked["id"])), asked["id"].to_string().into()] {
+        let params = json!({"_meta": {key: tag}});
+        server.write(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed", "params": params})).await;
+    }
+    let last = json!({"resultType": "complete", "_meta": {key: asked["id"].to_string()}});
+    server.answer(&asked, &last).await;
+    let told = stream.message().await.unwrap();
+    assert_eq!(
+        (&told["method"], &told["params"]["_meta"][key]),
+        (&json!("notifications/tools/list_changed"), &json!(30))
+    );
+    let last = stream.message().await.unwrap();
+    assert_eq!((&last["id"], &last["result"]["_meta"][key]), (&json!(30), &json!(30)));
+}
+
+#[tokio::test]
 async fn whoever_listens_gets_a_stream_or_is_told_that_there_is_nothing_else() {
     let mut setup = Setup::streamable().await;
     let mut server = setup.server().await;

@@ -58,8 +58,8 @@ async fn what_the_process_of_a_session_says_is_for_its_client_alone() {
     let reply = json!({"jsonrpc": "2.0", "id": "q", "result": {"role": "assistant"}});
     // Another client cannot answer for this one, with or without a session.
     let without = Request::post(&reply).header("MCP-Protocol-Version", "2025-06-18");
-    for stranger in [Request::post(&reply).in_session(&b), without] {
-        assert_eq!(setup.send(stranger).await.status, 202);
+    for (stranger, status) in [(Request::post(&reply).in_session(&b), 202), (without, 400)] {
+        assert_eq!(setup.send(stranger).await.status, status);
     }
     assert_eq!(setup.send(Request::post(&reply).in_session(&a)).await.status, 202);
     assert_eq!(first.read().await, reply);

@@ -202,6 +202,33 @@ async fn batches_are_for_the_one_revision_that_has_them() {
 }
 
 #[tokio::test]
+async fn what_wants_no_answer_and_is_of_no_session_never_reaches_the_server() {
+    let mut setup = Setup::streamable().await;
+    let (mut server, _) = setup.begin().await;
+    let notes = ["notifications/roots/list_changed", "notifications/cancelled", "initialize"];
+    let notes = notes.map(|method| json!({"jsonrpc": "2.0", "method": method, "params": {"requestId": 1}}));
+    let reply = json!({"jsonrpc": "2.0", "id": 1, "result": {}});
+    for message in notes.iter().chain([&reply]) {
+        for version in [None, Some("2025-03-26"), Some("2025-11-25")] {
+            let post = Request::post(message);
+            let post = version.into_iter().fold(post, |post, version| post.header("MCP-Protocol-Version", version));
+            let mut refused = setup.send(post).await;
+            assert_eq!((refused.status, &refused.json().await["error"]["code"]), (400, &json!(-32600)), "{message}");
+        }
+        let unknown = Request::post(message).in_session("7d444840-9dc0-11d1-b245-5ffdce74fad2");
+        assert_eq!(setup.send(unknown).await.status, 404, "{message}");
+    }
+    for batch in [json!([notes[0]]), json!([call(1, "a"), notes[0]]), json!([reply])] {
+        assert_eq!(setup.send(Request::post(&batch)).await.status, 400, "{batch}");
+    }
+    let (answer, ()) = tokio::join!(setup.send(Request::post(&json!([call(1, "a")]))), async {
+        let message = server.expect("tools/call").await;
+        server.answer(&message, &json!({})).await;
+    });
+    assert_eq!(answer.status, 200, "requests need no session");
+}
+
+#[tokio::test]
 async fn sessions_that_never_say_goodbye_make_room_for_others() {
     let mut setup = Setup::with_limits(Limits { sessions_each: 3, ..limits() }).await;
     let (mut server, first) = setup.begin().await;
