@@ -97,7 +97,8 @@ impl Mirrors {
 fn is_said(told: &str, value: &Value) -> bool {
     match value {
         Value::Null => false,
-        Value::Bool(_) | Value::Number(_) => value.to_string() == told,
+        Value::Bool(flag) => told == if *flag { "true" } else { "false" },
+        Value::Number(number) => number.to_string() == told,
         Value::String(text) => text == told,
         Value::Array(items) => items.iter().any(|item| is_said(told, item)),
         Value::Object(members) => members.values().any(|member| is_said(told, member)),
