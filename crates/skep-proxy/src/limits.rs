@@ -65,16 +65,18 @@ pub(crate) const QUEUED_FAREWELLS: usize = 1024;
 pub(crate) const EVENTS_PER_STREAM: usize = 256;
 /// Bytes of such events. A larger one is kept until it was read once.
 pub(crate) const EVENT_BYTES_PER_STREAM: usize = 1 << 20;
-/// Streams of one session that can be resumed, and bytes that they keep together.
+/// Streams of one session that can be resumed although they were read to their end. Together they keep as many bytes as one
+/// may.
 pub(crate) const STREAMS_PER_SESSION: usize = 64;
 /// Resources that one session may watch, and bytes of the name of each.
 pub(crate) const WATCHED_PER_SESSION: usize = 256;
 pub(crate) const WATCHED_URI_BYTES: usize = 8 << 10;
-/// Requests of one session that may be under way at the same time.
+/// Requests of one session that may be under way at the same time, and answers that nobody has come back for yet.
 pub(crate) const CALLS_PER_SESSION: usize = 256;
 /// Bytes that are kept of them, such as their ids. One request may go beyond that.
 pub(crate) const CALL_BYTES_PER_SESSION: usize = 8 << 20;
-/// Bytes of answers that may wait for a client which has one stream for all of them. One answer may go beyond that.
+/// Bytes of answers that may wait for the client of one session: on the one stream that it has for all of them, or on those
+/// that it has left. One answer may go beyond that.
 pub(crate) const UNREAD_ANSWER_BYTES: usize = 16 << 20;
 /// How long a stream that has ended can be resumed.
 pub(crate) const RESUMABLE: Duration = Duration::from_mins(5);

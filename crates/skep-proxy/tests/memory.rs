@@ -11,6 +11,7 @@ mod server;
 
 use std::alloc::System;
 
+use futures::future::join_all;
 use serde_json::{Value, json};
 use skep_proxy::{Forwarded, Limits};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
@@ -41,6 +42,7 @@ async fn nobody_can_make_a_proxy_hold_more_than_its_limits() {
     lines(1).await;
     bodies(1).await;
     nested(1).await;
+    left(1).await;
     watched(1).await;
     for (what, most, held) in [
         ("notifications that nobody reads", 8 * MIB, flood(40_000).await),
@@ -48,6 +50,7 @@ async fn nobody_can_make_a_proxy_hold_more_than_its_limits() {
         ("bodies that are too large", 24 * MIB, bodies(64).await),
         ("bodies that are nested too deeply", 24 * MIB, nested(64).await),
         ("resources that one session watches", 8 * MIB, watched(2_000).await),
+        ("answers that nobody comes back for", 24 * MIB, left(64).await),
     ] {
         println!("{what}: {} KiB more than before", held / 1024);
         assert!(held < most, "{what}: {held} bytes");
@@ -118,6 +121,28 @@ async fn nested(many: usize) -> usize {
         most = most.max(held().saturating_sub(begun));
     }
     most
+}
+
+/// A client that asks for a lot, and leaves before the answers.
+async fn left(many: usize) -> usize {
+    let mut setup = Setup::streamable().await;
+    let (mut server, session) = setup.begin().await;
+    let calls = (0..many).map(|id| setup.send(Request::post(&call(id, "slow")).in_session(&session)));
+    let (streams, asked) = tokio::join!(join_all(calls), async {
+        let mut asked = Vec::new();
+        for _ in 0..many {
+            asked.push(server.expect("tools/call").await);
+        }
+        asked
+    });
+    drop(streams);
+    settle(&setup, &mut server, &session).await;
+    let begun = held();
+    for message in &asked {
+        server.answer(message, &json!({"text": "x".repeat(MIB)})).await;
+    }
+    settle(&setup, &mut server, &session).await;
+    held().saturating_sub(begun)
 }
 
 /// A client that watches whatever it can think of.

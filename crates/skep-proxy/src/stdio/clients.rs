@@ -10,10 +10,10 @@ use http::HeaderValue;
 use parking_lot::Mutex;
 use skep_mcp::Revision;
 
-use super::events::{End, EventStream, parse_event_id};
+use super::events::{EventStream, parse_event_id};
+use super::kept::Kept;
 use super::load::Load;
 use crate::answer::{self, Answer};
-use crate::limits;
 use crate::open_ended::OpenEnded;
 
 /// The streams of one session.
@@ -28,7 +28,7 @@ pub(crate) struct Client {
     /// For messages that belong to no request.
     background: Arc<EventStream>,
     /// Answers that the client can come back for.
-    resumable: Mutex<Vec<Arc<EventStream>>>,
+    kept: Arc<Kept>,
     next: AtomicU64,
     load: Arc<Load>,
 }
@@ -43,7 +43,7 @@ impl Client {
             revision: Mutex::new(revision),
             is_session,
             background: EventStream::new(BACKGROUND, resumable),
-            resumable: Mutex::default(),
+            kept: Arc::default(),
             next: AtomicU64::new(BACKGROUND + 1),
             load: Arc::default(),
         })
@@ -66,28 +66,12 @@ impl Client {
 
     /// A stream of its own for one request.
     pub(crate) fn stream(&self) -> Arc<EventStream> {
-        EventStream::new(self.next.fetch_add(1, Ordering::Relaxed), true)
+        EventStream::kept_by(&self.kept, self.next.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Keeps a stream for a client that loses it, and in exchange forgets the ones that ended first.
+    /// Keeps a stream for a client that loses it.
     pub(crate) fn remember(&self, stream: &Arc<EventStream>) {
-        self.forget_ended(Instant::now());
-        let mut streams = self.resumable.lock();
-        let is_full = |streams: &Vec<Arc<EventStream>>| {
-            let bytes: usize = streams.iter().map(|stream| stream.bytes()).sum();
-            streams.len() >= limits::STREAMS_PER_SESSION || bytes > limits::EVENT_BYTES_PER_STREAM
-        };
-        while is_full(&streams) {
-            let Some(oldest) = streams.iter().position(|stream| stream.ended().is_some()) else { break };
-            streams.remove(oldest);
-        }
-        streams.push(Arc::clone(stream));
-    }
-
-    /// Forgets the streams that ended so long ago that nobody comes back for them.
-    fn forget_ended(&self, now: Instant) {
-        let is_kept = |ended: Instant| now.saturating_duration_since(ended) < limits::RESUMABLE;
-        self.resumable.lock().retain(|stream| stream.ended().is_none_or(is_kept));
+        self.kept.add(stream);
     }
 
     /// The stream of that name.
@@ -95,7 +79,7 @@ impl Client {
         if name == BACKGROUND {
             return Some(Arc::clone(&self.background));
         }
-        self.resumable.lock().iter().find(|stream| stream.name() == name).cloned()
+        self.kept.find(name)
     }
 
     /// What follows an event that the client has seen, or the messages that belong to no request.
@@ -117,10 +101,8 @@ impl Client {
 
     /// Ends its streams.
     pub(crate) fn close(&self) {
-        self.background.end(None, End::Closed);
-        for stream in self.resumable.lock().drain(..) {
-            stream.end(None, End::Closed);
-        }
+        self.background.close();
+        self.kept.close();
     }
 }
 
@@ -155,9 +137,7 @@ impl Clients {
     /// Whether somebody reads a stream of this session.
     pub(crate) fn is_open(&self, id: &str) -> bool {
         let clients = self.0.lock();
-        let is_read = |client: &Arc<Client>| {
-            client.background.is_open() || client.resumable.lock().iter().any(|stream| stream.is_open())
-        };
+        let is_read = |client: &Arc<Client>| client.background.is_open() || client.kept.is_open();
         clients.get(id).is_some_and(is_read)
     }
 
@@ -171,7 +151,7 @@ impl Clients {
     /// Forgets the streams of all sessions that ended so long ago that nobody comes back for them.
     pub(crate) fn forget_ended(&self, now: Instant) {
         for client in self.0.lock().values() {
-            client.forget_ended(now);
+            client.kept.tidy(now);
         }
     }
 
@@ -212,19 +192,6 @@ impl Clients {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_a_client_can_come_back_for_is_bounded() {
-        let clients = Clients::default();
-        let client = clients.open(&"a".into(), Revision::November2025, true);
-        for _ in 0..10 * limits::STREAMS_PER_SESSION {
-            let stream = client.stream();
-            client.remember(&stream);
-            stream.end(Some(Bytes::from_static(b"{}")), End::Answered);
-        }
-        assert!(client.resumable.lock().len() <= limits::STREAMS_PER_SESSION);
-        assert!(client.find(1).is_none() && client.find(640).is_some() && client.find(0).is_some());
-    }
 
     #[test]
     fn only_those_who_listen_are_told() {

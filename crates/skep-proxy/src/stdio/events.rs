@@ -3,23 +3,27 @@
 //! A stream belongs to a request or a session, not to a connection. It numbers its events, keeps the last ones, and has
 //! at most one reader: a new one takes over from the one before.
 
+mod held;
+mod log;
 mod reader;
 
-use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use bytes::Bytes;
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use parking_lot::Mutex;
-use skep_mcp::fault::{Fault, INTERNAL_ERROR};
 use skep_mcp::sse::Frame;
 use skep_mcp::{Id, Message};
 use tokio::sync::Notify;
 
+pub(super) use self::held::Held;
+use self::held::lost;
+use self::log::Log;
 use self::reader::Reader;
+use super::kept::Kept;
 use crate::body::Body;
 use crate::limits;
 
@@ -33,27 +37,8 @@ pub(crate) struct EventStream {
     owed: AtomicUsize,
     log: Mutex<Log>,
     changed: Notify,
-}
-
-#[derive(Debug, Default)]
-struct Log {
-    events: VecDeque<Event>,
-    bytes: usize,
-    next: u64,
-    /// Events before this one have been given to a reader.
-    delivered: u64,
-    /// The reader that may read.
-    reader: u64,
-    /// Whether that one is there.
-    is_open: bool,
-    end: Option<(End, Instant)>,
-}
-
-#[derive(Debug)]
-struct Event {
-    number: u64,
-    /// A message, or nothing for an event that only has an id.
-    data: Bytes,
+    /// Who keeps it for a client that comes back.
+    keeper: Weak<Kept>,
 }
 
 /// An answer that is still to come on a stream.
@@ -81,38 +66,19 @@ pub(crate) enum End {
     Closed,
 }
 
-impl Log {
-    fn push(&mut self, data: Bytes) {
-        self.bytes += data.len();
-        self.events.push_back(Event { number: self.next, data });
-        self.next += 1;
-        self.trim();
-    }
-
-    /// Forgets the oldest events that a reader was given.
-    fn trim(&mut self) {
-        while (self.events.len() > limits::EVENTS_PER_STREAM || self.bytes > limits::EVENT_BYTES_PER_STREAM)
-            && self.events.front().is_some_and(|event| event.number < self.delivered)
-        {
-            if let Some(event) = self.events.pop_front() {
-                self.bytes -= event.data.len();
-            }
-        }
-    }
-
-    /// Whether another event may wait for the reader.
-    fn has_room(&self) -> bool {
-        let waiting = self.next.saturating_sub(self.delivered);
-        waiting == 0
-            || usize::try_from(waiting).is_ok_and(|waiting| waiting < limits::EVENTS_PER_STREAM)
-                && self.bytes < limits::EVENT_BYTES_PER_STREAM
-    }
-}
-
 impl EventStream {
     pub(crate) fn new(name: u64, is_resumable: bool) -> Arc<Self> {
+        Self::of(name, is_resumable, Weak::new())
+    }
+
+    /// One that a client can come back for, once it is kept there.
+    pub(super) fn kept_by(keeper: &Arc<Kept>, name: u64) -> Arc<Self> {
+        Self::of(name, true, Arc::downgrade(keeper))
+    }
+
+    fn of(name: u64, is_resumable: bool, keeper: Weak<Kept>) -> Arc<Self> {
         let owed = AtomicUsize::new(0);
-        Arc::new(Self { name, is_resumable, owed, log: Mutex::default(), changed: Notify::new() })
+        Arc::new(Self { name, is_resumable, owed, log: Mutex::default(), changed: Notify::new(), keeper })
     }
 
     pub(crate) fn name(&self) -> u64 {
@@ -177,14 +143,15 @@ impl EventStream {
         if self.bytes() < limits::UNREAD_ANSWER_BYTES {
             return self.push(answer);
         }
-        tracing::warn!(bytes = answer.len(), "dropped an answer, because the client does not read those before it");
-        let fault = Fault::new(INTERNAL_ERROR, "the answer is lost: the client has left too many unread");
-        self.push(fault.answer(id).into());
+        self.push(lost(&answer, id));
     }
 
-    /// Whether the client keeps up.
+    /// Whether the client keeps up, or has not left too much.
     pub(crate) fn has_room(&self) -> bool {
-        self.log.lock().has_room()
+        let log = self.log.lock();
+        let (has_room, is_left) = (log.has_room(), log.is_left());
+        drop(log);
+        has_room && (!is_left || self.keeper.upgrade().is_none_or(|keeper| keeper.has_room()))
     }
 
     /// Nothing will follow but this.
@@ -196,13 +163,18 @@ impl EventStream {
             }
             log.end = Some((end, Instant::now()));
         }
+        // One that nobody has begun to read is answered in one piece, and nobody keeps it.
+        let is_begun = log.reader > 0;
         drop(log);
         self.changed.notify_waiters();
+        if is_begun {
+            self.tidy_up();
+        }
     }
 
-    /// When it ended.
-    pub(crate) fn ended(&self) -> Option<Instant> {
-        self.log.lock().end.map(|(_, when)| when)
+    /// Nobody wants it any more.
+    pub(super) fn close(&self) {
+        self.end(None, End::Closed);
     }
 
     /// The memory that its events take.

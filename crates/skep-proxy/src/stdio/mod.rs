@@ -15,6 +15,7 @@ mod connections;
 pub(crate) mod events;
 mod handshake;
 mod incoming;
+mod kept;
 mod link;
 pub(crate) mod load;
 pub(crate) mod log_level;

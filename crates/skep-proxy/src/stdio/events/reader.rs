@@ -68,8 +68,14 @@ impl Reader {
 impl Drop for Reader {
     fn drop(&mut self) {
         let mut log = self.stream.log.lock();
-        if log.reader == self.number {
+        // Another one may have taken over.
+        let is_left = log.reader == self.number;
+        if is_left {
             log.is_open = false;
+        }
+        drop(log);
+        if is_left {
+            self.stream.tidy_up();
         }
     }
 }
