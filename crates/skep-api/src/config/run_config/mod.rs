@@ -43,7 +43,7 @@ pub use embedded_auth_server::{
     CimdConfig, DelegateClient, EmbeddedAuthServerConfig, JwtBearerGrant, SigningKeyConfig, SubjectBinding,
     TokenLifespans, TrustedIssuer,
 };
-pub use header_forward::{HeaderForwardConfig, RESERVED_HEADERS};
+pub use header_forward::HeaderForwardConfig;
 pub use middleware::{MiddlewareConfig, MiddlewareType};
 pub use oidc::OidcConfig;
 pub use permission_profile::{InboundPermissions, NetworkPermissions, OutboundPermissions, PermissionProfile};
