@@ -160,6 +160,8 @@ fn one_too_many(client: &Client<'_>, made: usize) {
 fn tools_are_shown_counted_and_told_about(address: &str, needs: &Needs) {
     let anybody = Client::begin(address).unwrap();
     assert_eq!(anybody.tools(), ["add", "say"]);
+    let say = anybody.listed().into_iter().find(|tool| tool["name"] == "say").unwrap();
+    assert_eq!(say["annotations"]["title"], "Say it", "{say}");
     let (status, said) = anybody.call("say", &json!({"message": "as it is"}));
     assert_eq!((status, &said["result"]["content"][0]["text"]), (200, &json!("as it is")), "{said}");
     for tool in ["echo", "sampling"] {

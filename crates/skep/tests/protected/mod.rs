@@ -159,11 +159,16 @@ impl<'a> Client<'a> {
         (status, if response.is_stream() { response.message().unwrap() } else { response.json() })
     }
 
-    /// The names of the tools that are shown, in their order in the alphabet.
-    pub(crate) fn tools(&self) -> Vec<String> {
+    /// The tools that are shown, as they are.
+    pub(crate) fn listed(&self) -> Vec<Value> {
         let (status, listed) = self.ask("tools/list", &json!({}));
         assert_eq!(status, 200, "{listed}");
-        let tools = listed["result"]["tools"].as_array().unwrap_or_else(|| panic!("no tools: {listed}"));
+        listed["result"]["tools"].as_array().unwrap_or_else(|| panic!("no tools: {listed}")).clone()
+    }
+
+    /// The names of the tools that are shown, in their order in the alphabet.
+    pub(crate) fn tools(&self) -> Vec<String> {
+        let tools = self.listed();
         let mut names: Vec<String> = tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect();
         names.sort_unstable();
         names

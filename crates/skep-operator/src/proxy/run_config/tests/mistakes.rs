@@ -196,7 +196,7 @@ fn other_things_that_cannot_be_written_down() {
         found(server(&json!({ "webhookConfigRef": { "name": "c" } })), "webhooks", &json!({ "mutating": [webhook] }))
     };
     let key_alone = json!({ "clientKeySecretRef": { "name": "s", "key": "k" } });
-    let tool = json!({ "toolsOverride": { "forecast": { "name": "", "annotations": { "title": "t" } } } });
+    let tool = json!({ "toolsOverride": { "forecast": { "name": "", "annotations": {} } } });
     all_said(&[
         (
             found(server(&json!({ "toolConfigRef": { "name": "c" } })), "tools", &tool),
