@@ -53,7 +53,7 @@ impl Purpose {
         }
     }
 
-    /// The file name, and sub-path, of the mounted secret.
+    /// The name of the file that holds the secret.
     pub fn file_name(self) -> &'static str {
         match self {
             Self::Hmac => "hmac",
@@ -70,9 +70,14 @@ pub fn identifier(list: List, webhook: &str, purpose: Purpose, secret: &str, key
     sanitize(&format!("WEBHOOK_{}_{webhook}_{}_{}", list.word(), purpose.word(), &digest[..CONFIG_HASH_LENGTH]))
 }
 
+/// Where the volume of the secret is mounted. A file of its own would never follow the Secret.
+pub fn directory(identifier: &str) -> String {
+    format!("{DIRECTORY}/{}", identifier.to_ascii_lowercase())
+}
+
 /// The path of the mounted secret, as the RunConfig names it.
 pub fn file(identifier: &str, purpose: Purpose) -> String {
-    format!("{DIRECTORY}/{}/{}", identifier.to_ascii_lowercase(), purpose.file_name())
+    format!("{}/{}", directory(identifier), purpose.file_name())
 }
 
 /// The volume of the secret. Any identifier gives 18 characters.

@@ -40,6 +40,7 @@ fn objects_of_the_proxy() -> Vec<Object> {
             "permission_profile": null,
         } at [""];
         ToolOverride {} at ["tools_override[]"];
+        ToolAnnotations {} at ["tools_override[].annotations"];
         IgnoreConfig { "LoadGlobal": false, "PrintOverlays": false } at ["ignore_config"];
         ScalingConfig {} at ["scaling_config"];
         SessionRedis {} at ["scaling_config.session_redis"];

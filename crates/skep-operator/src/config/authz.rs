@@ -1,6 +1,6 @@
 //! What makes an MCPAuthzConfig valid: what its authorizer cannot start with is said here, before any pod does.
 
-use cedar_policy::{Entities, Policy};
+use cedar_policy::{Entities, EntityTypeName, Policy};
 use serde_json::json;
 use skep_api::conditions::reasons;
 use skep_api::config::run_config::{AuthzConfig, AuthzType, CedarOptions, ClaimMapping, HttpPdpOptions};
@@ -8,7 +8,7 @@ use skep_api::kinds::MCPAuthzConfig;
 use skep_api::kinds::mcp_authz_config::MCPAuthzConfigSpec;
 use skep_api::names::finalizers;
 
-use super::address::{self, Plain};
+use super::address::{self, Plain, Reach};
 use super::{Complaint, ConfigKind};
 
 impl ConfigKind for MCPAuthzConfig {
@@ -65,6 +65,11 @@ pub(crate) fn check_cedar(options: &CedarOptions) -> Result<(), String> {
         Entities::from_json_str(&options.entities_json, None)
             .map_err(|error| format!("entities_json is no list of Cedar entities: {error}"))?;
     }
+    let group = &options.group_entity_type;
+    // It is a single word: groups are in no namespace.
+    if !group.is_empty() && (group.contains(':') || group.parse::<EntityTypeName>().is_err()) {
+        return Err(format!("group_entity_type {group:?} must be a name of letters, digits and _"));
+    }
     Ok(())
 }
 
@@ -81,7 +86,7 @@ pub(crate) fn check_http(options: &HttpPdpOptions) -> Result<(), String> {
         return Err("http.url must not be empty".to_owned());
     }
     // It may stand beside the proxy.
-    address::check("http.url", &endpoint.url, Plain::Allowed)?;
+    address::check("http.url", &endpoint.url, Plain::Allowed, Reach::Private)?;
     match &options.claim_mapping {
         ClaimMapping::Mpe | ClaimMapping::Standard => Ok(()),
         ClaimMapping::Other(other) => {
@@ -122,6 +127,15 @@ mod tests {
                 "config.policies[1] is no Cedar policy: unexpected end of input",
             ),
             (cedar(&json!({"policies": "one"})), "config.policies: expected a list, found a text"),
+            (cedar(&json!({"policies": [PERMIT], "group_entity_type": "Team_2"})), ""),
+            (
+                cedar(&json!({"policies": [PERMIT], "group_entity_type": "Hive::Team"})),
+                "config.group_entity_type \"Hive::Team\" must be a name of letters, digits and _",
+            ),
+            (
+                cedar(&json!({"policies": [PERMIT], "group_entity_type": "my team"})),
+                "config.group_entity_type \"my team\" must be a name of letters, digits and _",
+            ),
             (http(&json!({"http": endpoint, "claim_mapping": "standard"})), ""),
             (http(&json!({"http": endpoint, "claim_mapping": "mpe", "context": {"include_args": true}})), ""),
             (http(&json!({})), "config.http must be set"),
@@ -130,6 +144,11 @@ mod tests {
                 http(&json!({"http": {"url": "pdp:9000"}, "claim_mapping": "mpe"})),
                 "config.http.url \"pdp:9000\" must use https, not pdp",
             ),
+            (
+                http(&json!({"http": {"url": "http://169.254.169.254"}, "claim_mapping": "mpe"})),
+                "config.http.url \"http://169.254.169.254\" is at a link-local or reserved address, which no proxy asks",
+            ),
+            (http(&json!({"http": {"url": "http://127.0.0.1:9000"}, "claim_mapping": "mpe"})), ""),
             (http(&json!({"http": endpoint})), "config.claim_mapping \"\" must be mpe or standard"),
             (
                 http(&json!({"http": endpoint, "claim_mapping": "other"})),

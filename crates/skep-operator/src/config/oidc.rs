@@ -5,7 +5,7 @@ use skep_api::kinds::MCPOIDCConfig;
 use skep_api::kinds::mcp_oidc_config::{InlineOIDC, KubernetesServiceAccountOIDC, OIDCSource};
 use skep_api::names::finalizers;
 
-use super::address::{self, Plain};
+use super::address::{self, Plain, Reach};
 use super::{Complaint, ConfigKind, for_empty};
 
 impl ConfigKind for MCPOIDCConfig {
@@ -52,17 +52,33 @@ fn check_inline(inline: &InlineOIDC) -> Result<(), String> {
     } else {
         Plain::Switched("set inline.insecureAllowHTTP to true to allow http during development")
     };
-    address::check("inline.issuer", &inline.issuer, plain)?;
-    address::check("inline.jwksUrl", key_set, plain)?;
-    address::check("inline.introspectionUrl", introspection, plain)
+    let reach = if inline.jwks_allow_private_ip || inline.protected_resource_allow_private_ip {
+        Reach::Private
+    } else {
+        Reach::Public("set inline.jwksAllowPrivateIP to true to allow it")
+    };
+    address::check("inline.issuer", &inline.issuer, plain, issuer_reach(key_set, reach))?;
+    address::check("inline.jwksUrl", key_set, plain, reach)?;
+    address::check("inline.introspectionUrl", introspection, plain, reach)
 }
 
 /// There is no switch here: the credential of the pod itself goes to these addresses.
 fn check_cluster(cluster: &KubernetesServiceAccountOIDC) -> Result<(), String> {
-    let (key_set, introspection) = (cluster.jwks_url.as_deref(), cluster.introspection_url.as_deref());
-    address::check("kubernetesServiceAccount.issuer", &cluster.issuer, Plain::Refused)?;
-    address::check("kubernetesServiceAccount.jwksUrl", key_set.unwrap_or_default(), Plain::Refused)?;
-    address::check("kubernetesServiceAccount.introspectionUrl", introspection.unwrap_or_default(), Plain::Refused)
+    let key_set = cluster.jwks_url.as_deref().unwrap_or_default();
+    let introspection = cluster.introspection_url.as_deref().unwrap_or_default();
+    let (plain, reach) = if cluster.use_cluster_auth.unwrap_or(true) {
+        (Plain::Refused, Reach::Private)
+    } else {
+        (Plain::Refused, Reach::Public("set kubernetesServiceAccount.useClusterAuth to true to allow it"))
+    };
+    address::check("kubernetesServiceAccount.issuer", &cluster.issuer, plain, issuer_reach(key_set, reach))?;
+    address::check("kubernetesServiceAccount.jwksUrl", key_set, plain, reach)?;
+    address::check("kubernetesServiceAccount.introspectionUrl", introspection, plain, reach)
+}
+
+/// An issuer whose keys are elsewhere is not asked for anything.
+fn issuer_reach<'a>(key_set: &str, reach: Reach<'a>) -> Reach<'a> {
+    if key_set.is_empty() { reach } else { Reach::Unasked }
 }
 
 #[cfg(test)]
@@ -131,6 +147,29 @@ mod tests {
                 inline(json!({"issuer": "https://issuer.example", "jwksUrl": "http://keys"})),
                 "inline.jwksUrl \"http://keys\" must use https; set inline.insecureAllowHTTP to true to allow http during \
                  development",
+            ),
+            (
+                inline(json!({"issuer": "https://10.0.0.5"})),
+                "inline.issuer \"https://10.0.0.5\" is at a private address; set inline.jwksAllowPrivateIP to true to \
+                 allow it",
+            ),
+            (inline(json!({"issuer": "https://10.0.0.5", "jwksAllowPrivateIP": true})), ""),
+            (inline(json!({"issuer": "https://10.0.0.5", "protectedResourceAllowPrivateIP": true})), ""),
+            (inline(json!({"issuer": "https://10.0.0.5", "jwksUrl": "https://keys.example"})), ""),
+            (
+                inline(json!({"issuer": "https://issuer.example", "jwksUrl": "https://10.0.0.5/keys"})),
+                "inline.jwksUrl \"https://10.0.0.5/keys\" is at a private address; set inline.jwksAllowPrivateIP to true to \
+                 allow it",
+            ),
+            (
+                inline(json!({"issuer": "https://169.254.169.254", "jwksAllowPrivateIP": true})),
+                "inline.issuer \"https://169.254.169.254\" is at a link-local or reserved address, which no proxy asks",
+            ),
+            (cluster(json!({"issuer": "https://10.96.0.1"})), ""),
+            (
+                cluster(json!({"issuer": "https://10.96.0.1", "useClusterAuth": false})),
+                "kubernetesServiceAccount.issuer \"https://10.96.0.1\" is at a private address; set \
+                 kubernetesServiceAccount.useClusterAuth to true to allow it",
             ),
             (inline(json!({"issuer": "https://"})), "inline.issuer \"https://\" is not a URL: empty host"),
         ]);

@@ -9,6 +9,7 @@ use skep_api::kinds::mcp_webhook_config::{Webhook, WebhookTls};
 use skep_api::names::finalizers;
 use url::Url;
 
+use super::address::{self, Reach};
 use super::rules::Rules;
 use super::{Complaint, ConfigKind};
 
@@ -61,17 +62,22 @@ fn check_url(url: &str, insecure: bool) -> Result<(), String> {
         return Err("url must not be empty".to_owned());
     }
     let parsed = Url::parse(url).map_err(|error| format!("url {url:?} is not a URL: {error}"))?;
+    address::check_user("url", &parsed)?;
     if !parsed.has_host() {
         return Err(format!("url {url:?} must have a host"));
     }
     match parsed.scheme() {
-        "https" => Ok(()),
-        "http" if insecure => Ok(()),
-        "http" => Err(format!(
-            "url {url:?} must use HTTPS; set tlsConfig.insecureSkipVerify to true to allow http during development"
-        )),
-        other => Err(format!("url {url:?} must use HTTPS, not {other}")),
+        "https" => {}
+        "http" if insecure => {}
+        "http" => {
+            return Err(format!(
+                "url {url:?} must use HTTPS; set tlsConfig.insecureSkipVerify to true to allow http during development"
+            ));
+        }
+        other => return Err(format!("url {url:?} must use HTTPS, not {other}")),
     }
+    // Most of them are services of the same cluster.
+    address::check_reach("url", url, &parsed, Reach::Private)
 }
 
 fn check_pair(tls: Option<&WebhookTls>) -> Result<(), String> {
@@ -120,6 +126,16 @@ mod tests {
             (
                 with(&json!({"url": "ftp://hook.example", "tlsConfig": {"insecureSkipVerify": true}})),
                 "mutating webhook[0] \"w\": url \"ftp://hook.example\" must use HTTPS, not ftp",
+            ),
+            (with(&json!({"url": "https://10.0.0.5/path"})), ""),
+            (
+                with(&json!({"url": "https://169.254.169.254/"})),
+                "mutating webhook[0] \"w\": url \"https://169.254.169.254/\" is at a link-local or reserved address, which no \
+                 proxy asks",
+            ),
+            (
+                with(&json!({"url": "https://user:hunter2@hook.example/"})),
+                "mutating webhook[0] \"w\": url must not have a user or a password in it: a proxy does not send them",
             ),
             (with(&json!({"timeout": "0s"})), ""),
             (with(&json!({"timeout": "1s"})), ""),

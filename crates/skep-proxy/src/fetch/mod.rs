@@ -4,7 +4,6 @@
 //! Names are resolved, the addresses are checked, and only what was checked is dialled; that holds for every redirect,
 //! too. An answer has a largest size and a longest time. The files of TLS may change while the proxy runs.
 
-mod address;
 pub(crate) mod resolve;
 #[cfg(test)]
 mod tests;

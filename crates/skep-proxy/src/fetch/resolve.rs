@@ -8,9 +8,8 @@ use std::task::{Context, Poll};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use hyper_util::client::legacy::connect::dns::Name;
+use skep_bounds::address::{is_barred, is_private};
 use tower_service::Service;
-
-use super::address::{is_barred, is_private};
 
 /// A name, or an address, that leads where requests must not go.
 #[derive(Debug, Clone, thiserror::Error)]

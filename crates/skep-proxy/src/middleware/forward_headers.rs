@@ -6,50 +6,17 @@ use std::fmt;
 use futures::future::BoxFuture;
 use http::header::AUTHORIZATION;
 use http::{HeaderName, HeaderValue};
+use skep_bounds::headers::{OF_MESSAGES, OF_THE_WAY};
 
 use super::exchange::Exchange;
 use super::layer::{Layer, Next};
 use crate::answer::Answer;
 use crate::transparent::strip_headers;
 
-/// Headers that say how a message travels, or where it comes from. They are not for anybody to set.
-const OURS: [&str; 17] = [
-    "host",
-    "connection",
-    "keep-alive",
-    "te",
-    "trailer",
-    "upgrade",
-    "http2-settings",
-    "proxy-authorization",
-    "proxy-authenticate",
-    "proxy-connection",
-    "transfer-encoding",
-    "content-length",
-    "forwarded",
-    "x-forwarded-for",
-    "x-forwarded-host",
-    "x-forwarded-proto",
-    "x-real-ip",
-];
-
-/// Headers that say what a message is, and in which session. No credential can be there.
-const OF_MESSAGES: [&str; 9] = [
-    "accept",
-    "content-encoding",
-    "content-type",
-    "expect",
-    "last-event-id",
-    "mcp-method",
-    "mcp-name",
-    "mcp-protocol-version",
-    "mcp-session-id",
-];
-
 /// The header of a name, if it is for anybody to set.
 fn settable(name: &str) -> Result<HeaderName, ForwardError> {
     let known = name.to_ascii_lowercase();
-    if OURS.contains(&known.as_str()) {
+    if OF_THE_WAY.contains(&known.as_str()) {
         return Err(ForwardError::Reserved(name.to_owned()));
     }
     known.parse().map_err(|_| ForwardError::Name(name.to_owned()))
@@ -131,7 +98,7 @@ mod tests {
 
     #[test]
     fn what_the_proxy_decides_cannot_be_set() {
-        for name in OURS.into_iter().chain(["Host", "X-Real-IP", "HTTP2-Settings", "a b", ""]) {
+        for name in OF_THE_WAY.into_iter().chain(["Host", "X-Real-IP", "HTTP2-Settings", "a b", ""]) {
             let told = headers(name, "v").unwrap_err();
             assert!(told.contains(name), "{told}");
         }
@@ -140,7 +107,7 @@ mod tests {
 
     #[test]
     fn no_credential_is_where_something_else_is_said() {
-        for name in OURS.into_iter().chain(OF_MESSAGES).chain(["Mcp-Session-Id", "Content-Length", "a b", ""]) {
+        for name in OF_THE_WAY.into_iter().chain(OF_MESSAGES).chain(["Mcp-Session-Id", "Content-Length", "a b", ""]) {
             let told = for_credential(name).unwrap_err().to_string();
             assert!(told.contains(name), "{told}");
         }

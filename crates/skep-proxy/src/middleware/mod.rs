@@ -65,7 +65,7 @@ pub use self::telemetry::{
     collector_headers,
 };
 pub use self::token_exchange::{TokenExchange, TokenExchangeError, TokenExchangeSettings};
-pub use self::tools::{Shown, ToolRules, ToolRulesError};
+pub use self::tools::{Annotations, Shown, ToolRules, ToolRulesError};
 pub use self::webhook::{FailurePolicy, Power, Secret, SecretError, WebhookError, WebhookSettings, Webhooks};
 use crate::answer::Answer;
 use crate::eras::verdict::Eras;

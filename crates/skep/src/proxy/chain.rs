@@ -4,11 +4,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use skep_api::config::run_config::middleware::{AuthParameters, HeaderForwardParameters, ToolFilterParameters};
+use skep_api::config::run_config::middleware::{
+    AuthParameters, HeaderForwardParameters, ToolFilterParameters, ToolOverrideParameters,
+};
 use skep_api::config::run_config::{MiddlewareConfig, MiddlewareType, RunConfig};
 use skep_api::names::env::secret;
 use skep_operator::proxy::run_config;
-use skep_proxy::middleware::{Authentication, Chain, ForwardHeaders, Power, Shown, Step, ToolRules};
+use skep_proxy::middleware::{Annotations, Authentication, Chain, ForwardHeaders, Power, Shown, Step, ToolRules};
 
 use super::document::unusable;
 use super::order::{self, Disorder, GIVING};
@@ -113,7 +115,18 @@ fn text(error: impl Display) -> String {
 fn tool_rules(entry: &MiddlewareConfig) -> Result<ToolRules, String> {
     let parameters: ToolFilterParameters = entry.read_parameters().map_err(text)?;
     let overrides = parameters.tools_override.unwrap_or_default().into_iter();
-    let overrides = overrides.map(|(tool, it)| (tool, Shown { name: it.name, description: it.description })).collect();
+    let shown = |it: ToolOverrideParameters| {
+        let told = it.annotations.unwrap_or_default();
+        let annotations = Annotations {
+            title: told.title,
+            read_only: told.read_only_hint,
+            destructive: told.destructive_hint,
+            idempotent: told.idempotent_hint,
+            open_world: told.open_world_hint,
+        };
+        Shown { name: it.name, description: it.description, annotations }
+    };
+    let overrides = overrides.map(|(tool, it)| (tool, shown(it))).collect();
     ToolRules::new(parameters.filter_tools.unwrap_or_default(), overrides).map_err(text)
 }
 
@@ -154,9 +167,6 @@ fn own_token(config: &RunConfig, variables: Variables<'_>) -> Result<Option<Forw
 
 #[cfg(test)]
 mod tests {
-    use skep_api::config::run_config::RESERVED_HEADERS;
-    use skep_proxy::middleware::ForwardError;
-
     use super::*;
 
     async fn built(text: &str, variables: &[(&str, &str)]) -> Result<String, String> {
@@ -171,15 +181,6 @@ mod tests {
         let chain = built(r#""tools_filter": ["a"]"#, &[]).await.unwrap();
         let places: Vec<_> = ["ToolLists", "ToolCalls", "Parse"].map(|layer| chain.find(layer).unwrap()).into();
         assert!(places.is_sorted(), "{chain}");
-    }
-
-    /// The operator refuses what the proxy would refuse.
-    #[test]
-    fn operator_and_proxy_reserve_the_same_headers() {
-        for name in RESERVED_HEADERS {
-            let headers = [(name.to_owned(), "v".to_owned())].into();
-            assert!(matches!(ForwardHeaders::new(&headers), Err(ForwardError::Reserved(_))), "{name}");
-        }
     }
 
     #[tokio::test]

@@ -98,6 +98,7 @@ impl Front {
                 front.limits.session_in_all = front.limits.session_in_all.max(lifetime);
             }
         }
+        let mut body_limits = Vec::new();
         for step in &config.middleware_configs {
             let misfit =
                 |error: &dyn std::fmt::Display| wrong("middleware_configs", format!("{}: {error}", step.type_));
@@ -105,7 +106,7 @@ impl Front {
                 MiddlewareType::BodyLimit => {
                     let limit: BodyLimitParameters = step.read_parameters().map_err(|error| misfit(&error))?;
                     let bytes = usize::try_from(limit.max_bytes).ok().filter(|bytes| *bytes > 0);
-                    front.limits.body_bytes = bytes.unwrap_or(front.limits.body_bytes);
+                    body_limits.push(bytes.unwrap_or(front.limits.body_bytes));
                 }
                 MiddlewareType::Origin => {
                     let origins: OriginParameters = step.read_parameters().map_err(|error| misfit(&error))?;
@@ -114,6 +115,8 @@ impl Front {
                 _ => {}
             }
         }
+        // Each step refuses what is larger than its own limit, so the smallest one counts, wherever it stands.
+        front.limits.body_bytes = body_limits.into_iter().min().unwrap_or(front.limits.body_bytes);
         front.eras = eras::read(&EraArgs::default(), variables)?;
         front.read(variables)?;
         Ok(front)
@@ -226,6 +229,25 @@ mod tests {
         let redis = front.redis.unwrap();
         assert_eq!((redis.address.as_str(), redis.database), ("redis:6379", 2));
         assert_eq!((redis.key_prefix.as_str(), redis.password.as_deref()), ("thv:proxy:session:", Some("honey")));
+    }
+
+    #[test]
+    fn of_several_limits_of_bodies_the_smallest_counts() {
+        let usual = Limits::default().body_bytes;
+        for (limits, expected) in [
+            (&[][..], usual),
+            (&[9], 9),
+            (&[9, 20], 9),
+            (&[20, 9], 9),
+            (&[0, 9], 9),
+            (&[-1, i64::MAX], usual),
+            (&[i64::MAX, 0], usual),
+        ] {
+            let step = |bytes: &i64| format!(r#"{{"type": "bodylimit", "parameters": {{"max_bytes": {bytes}}}}}"#);
+            let steps: Vec<String> = limits.iter().map(step).collect();
+            let front = front(&format!(r#""middleware_configs": [{}]"#, steps.join(",")), &[]).unwrap();
+            assert_eq!(front.limits.body_bytes, expected, "{limits:?}");
+        }
     }
 
     #[tokio::test]

@@ -1,5 +1,7 @@
 //! What `skep proxy run` is made of: the document that says what to do, and the proxy that does it.
 
+#[cfg(test)]
+mod agreed;
 mod audit;
 mod aws_sts;
 mod chain;

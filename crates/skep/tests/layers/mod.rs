@@ -13,7 +13,7 @@ use skep_conformance::redis;
 use crate::http::Request;
 use crate::outgoing;
 use crate::place::{Place, eventually, speaks};
-use crate::protected::{Client, first_word};
+use crate::protected::{Client, KEY, first_word, signed_with};
 use crate::provider::{self, AUDIENCE, CLIENT_SECRET};
 use crate::readers::{Reader, sample};
 
@@ -160,6 +160,8 @@ fn one_too_many(client: &Client<'_>, made: usize) {
 fn tools_are_shown_counted_and_told_about(address: &str, needs: &Needs) {
     let anybody = Client::begin(address).unwrap();
     assert_eq!(anybody.tools(), ["add", "say"]);
+    let say = anybody.listed().into_iter().find(|tool| tool["name"] == "say").unwrap();
+    assert_eq!(say["annotations"]["title"], "Say it", "{say}");
     let (status, said) = anybody.call("say", &json!({"message": "as it is"}));
     assert_eq!((status, &said["result"]["content"][0]["text"]), (200, &json!("as it is")), "{said}");
     for tool in ["echo", "sampling"] {
@@ -178,7 +180,7 @@ fn all_at_once(address: &str, callers: &Callers, needs: &Needs) {
     let keeper = Client::begin_as(address, Some(&callers.keeper)).unwrap();
     assert_eq!(keeper.tools(), ["add", "say"]);
     let (status, said) = keeper.call("say", &json!({"message": "as it was"}));
-    assert_eq!((status, &said["result"]["content"][0]["text"]), (200, &json!("changed on the way")), "{said}");
+    assert_eq!((status, &said["result"]["content"][0]["text"]), (200, &json!(signed_with(KEY))), "{said}");
     is_hidden(&keeper, "echo");
     let (status, refused) = keeper.call("add", &json!({"a": 13, "b": 3}));
     assert_eq!((status, &refused["error"]["message"]), (403, &json!("Request denied by policy")), "{refused}");

@@ -31,7 +31,8 @@ pub(super) fn needed(packages: &Path) -> Vec<Value> {
     let login = json!({"type": "inline", "inline": {"issuer": ISSUER, "introspectionUrl": format!("{ISSUER}/token/introspection"),
         "clientId": "bee", "clientSecretRef": own("secret"), "jwksAllowPrivateIP": true,
         "caBundleRef": {"configMapRef": {"name": "authorities", "key": "ca.crt"}}}});
-    let tools = json!({"toolsFilter": ["add", "say"], "toolsOverride": {"echo": {"name": "say"}}});
+    let tools = json!({"toolsFilter": ["add", "say"], "toolsOverride":
+        {"echo": {"name": "say", "annotations": {"title": "Say it"}}}});
     let page = json!({"prometheus": {"enabled": true}});
     let decisions = json!({"type": "httpv1", "config": {"claim_mapping": "standard", "http": {"url": ENDPOINTS_URL}}});
     let exchange = json!({"type": "tokenExchange", "tokenExchange": {"tokenUrl": format!("{ENDPOINTS_URL}/token"),

@@ -11,6 +11,9 @@ use crate::http::{Request, Response};
 
 const CALLBACKS: &str = include_str!("callbacks.py");
 const KEYS: &str = "callback-keys";
+/// The key of signatures in the beginning, and another one.
+pub(crate) const KEY: &str = "a key";
+pub(crate) const ANOTHER_KEY: &str = "another key";
 /// What runs the callbacks.
 pub(crate) const DEPLOYMENT: &str = "callbacks";
 
@@ -36,6 +39,18 @@ pub(crate) fn callbacks() -> Vec<Value> {
     let hooks = json!({"apiVersion": "toolhive.stacklok.dev/v1alpha1", "kind": "MCPWebhookConfig",
         "metadata": {"name": DEPLOYMENT}, "spec": {"mutating": hook("change"), "validating": hook("refuse")}});
     python(DEPLOYMENT, CALLBACKS, KEYS).into_iter().chain([hooks]).collect()
+}
+
+/// The Secret of the callbacks with everything new in it: another authority, other certificates and [`ANOTHER_KEY`].
+pub(crate) fn rotated() -> Value {
+    let mut keys = keys(DEPLOYMENT);
+    keys.insert("hmac", ByteString(format!("{ANOTHER_KEY}\n").into_bytes()));
+    json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": KEYS}, "data": keys})
+}
+
+/// What is echoed behind callbacks that know the proxy by this key.
+pub(crate) fn signed_with(key: &str) -> String {
+    format!("signed with {key}")
 }
 
 /// A script in Python that serves https on port 8443 under its name, and a Secret with its keys.
@@ -104,7 +119,7 @@ pub(crate) fn keys(name: &str) -> BTreeMap<&'static str, ByteString> {
         ("server.key", server.1),
         ("client.crt", client.0),
         ("client.key", client.1),
-        ("hmac", "a key\n".to_owned()),
+        ("hmac", format!("{KEY}\n")),
     ]
     .map(|(name, text)| (name, ByteString(text.into_bytes())))
     .into()
@@ -144,11 +159,16 @@ impl<'a> Client<'a> {
         (status, if response.is_stream() { response.message().unwrap() } else { response.json() })
     }
 
-    /// The names of the tools that are shown, in their order in the alphabet.
-    pub(crate) fn tools(&self) -> Vec<String> {
+    /// The tools that are shown, as they are.
+    pub(crate) fn listed(&self) -> Vec<Value> {
         let (status, listed) = self.ask("tools/list", &json!({}));
         assert_eq!(status, 200, "{listed}");
-        let tools = listed["result"]["tools"].as_array().unwrap_or_else(|| panic!("no tools: {listed}"));
+        listed["result"]["tools"].as_array().unwrap_or_else(|| panic!("no tools: {listed}")).clone()
+    }
+
+    /// The names of the tools that are shown, in their order in the alphabet.
+    pub(crate) fn tools(&self) -> Vec<String> {
+        let tools = self.listed();
         let mut names: Vec<String> = tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect();
         names.sort_unstable();
         names
@@ -158,13 +178,19 @@ impl<'a> Client<'a> {
         self.ask("tools/call", &json!({"name": tool, "arguments": arguments}))
     }
 
+    /// Whether callbacks know the proxy by this key.
+    pub(crate) fn is_signed_with(&self, key: &str) -> Result<(), String> {
+        let (status, echo) = self.call("echo", &json!({"message": "as it was"}));
+        let is_known = status == 200 && echo["result"]["content"][0]["text"] == signed_with(key);
+        if is_known { Ok(()) } else { Err(format!("{status}: {echo}")) }
+    }
+
     /// Policies show and allow two tools; one callback changes what is echoed, and another one refuses a sum.
-    pub(crate) fn check(&self) {
+    pub(crate) fn check(&self, key: &str) {
         assert_eq!(self.tools(), ["add", "echo"]);
         let (status, sum) = self.call("add", &json!({"a": 2, "b": 3}));
         assert_eq!((status, &sum["result"]["structuredContent"]["sum"]), (200, &json!(5)), "{sum}");
-        let (status, echo) = self.call("echo", &json!({"message": "as it was"}));
-        assert_eq!((status, &echo["result"]["content"][0]["text"]), (200, &json!("changed on the way")), "{echo}");
+        assert_eq!(self.is_signed_with(key), Ok(()));
         for (tool, arguments, told) in [
             ("sampling", json!({"prompt": "?"}), "Unauthorized"),
             ("add", json!({"a": 13, "b": 3}), "Request denied by policy"),

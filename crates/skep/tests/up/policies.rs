@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::machine::{LIMIT, Machine, eventually};
 use super::mcp::until_served;
-use super::protected::{self, Client, DEPLOYMENT};
+use super::protected::{self, ANOTHER_KEY, Client, DEPLOYMENT, KEY};
 use super::servers::serve;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -21,10 +21,16 @@ async fn policies_and_callbacks_protect_a_server() {
     for (name, transport) in [("lines", "stdio"), ("streamable", "streamable-http")] {
         let address = serve(&machine, name, protected::spec(name, transport)).await;
         until_served(LIMIT, &address, || machine.said()).await;
-        Client::begin(&address).unwrap().check();
+        Client::begin(&address).unwrap().check(KEY);
         addresses.push(address);
     }
     let clients = addresses.iter().map(|address| Client::begin(address).unwrap()).collect::<Vec<_>>();
+    // The sessions go on: it is the proxy that runs which gets the new keys.
+    machine.apply(&protected::rotated().to_string()).await;
+    for client in &clients {
+        eventually("the new keys have reached both", || async { client.is_signed_with(ANOTHER_KEY) }).await;
+        client.check(ANOTHER_KEY);
+    }
     // Nothing passes while nobody can be asked about it.
     let deployments: Api<Deployment> = Api::default_namespaced(machine.client.clone());
     deployments.delete(DEPLOYMENT, &DeleteParams::default()).await.unwrap();

@@ -11,6 +11,7 @@ use super::oidc::OidcConfig;
 use super::rate_limit::RateLimitConfig;
 use super::telemetry::TelemetryConfig;
 use super::token_exchange::TokenExchangeConfig;
+use super::tools::ToolAnnotations;
 use super::upstream_swap::UpstreamSwapConfig;
 use super::webhook::WebhookConfig;
 use crate::config::document::{Misfit, Part, object, read, word};
@@ -145,14 +146,16 @@ object! {
     pub struct ToolFilterParameters {
         /// Null when all tools are shown.
         always filter_tools: Option<Vec<String>>,
-        /// The tools with other names or descriptions, by their own names. Null when there are none.
+        /// The tools with other names, descriptions or hints, by their own names. Null when there are none.
         always tools_override: Option<BTreeMap<String, ToolOverrideParameters>>,
     }
 }
 
 object! {
-    /// How one tool is shown. Unlike at the top of the document both members are always written.
+    /// How one tool is shown. Unlike at the top of the document name and description are always written.
     pub struct ToolOverrideParameters {
+        /// Not in the reference.
+        omit annotations: Option<ToolAnnotations>,
         always description: String,
         always name: String,
     }

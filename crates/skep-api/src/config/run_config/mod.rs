@@ -21,6 +21,7 @@ mod telemetry;
 #[cfg(test)]
 mod tests;
 mod token_exchange;
+mod tools;
 mod upstream_swap;
 mod webhook;
 
@@ -43,7 +44,7 @@ pub use embedded_auth_server::{
     CimdConfig, DelegateClient, EmbeddedAuthServerConfig, JwtBearerGrant, SigningKeyConfig, SubjectBinding,
     TokenLifespans, TrustedIssuer,
 };
-pub use header_forward::{HeaderForwardConfig, RESERVED_HEADERS};
+pub use header_forward::HeaderForwardConfig;
 pub use middleware::{MiddlewareConfig, MiddlewareType};
 pub use oidc::OidcConfig;
 pub use permission_profile::{InboundPermissions, NetworkPermissions, OutboundPermissions, PermissionProfile};
@@ -52,6 +53,7 @@ pub use remote_auth::{RemoteAuthConfig, TimeText};
 pub use scaling::{ScalingConfig, SessionRedis};
 pub use telemetry::TelemetryConfig;
 pub use token_exchange::{HeaderStrategy, TokenExchangeConfig};
+pub use tools::{ToolAnnotations, ToolOverride};
 pub use upstream_swap::UpstreamSwapConfig;
 pub use webhook::{FailurePolicy, WebhookConfig, WebhookTimeout, WebhookTls};
 
@@ -153,7 +155,7 @@ object! {
         omit token_exchange_config: Option<TokenExchangeConfig>,
         /// The tools to show; empty means all.
         omit tools_filter: Vec<String>,
-        /// Other names and descriptions of tools, by their own names.
+        /// Other names, descriptions and hints of tools, by their own names.
         omit tools_override: BTreeMap<String, ToolOverride>,
         always transport: Transport,
         /// Whether `X-Forwarded-*` of requests is believed.
@@ -184,14 +186,6 @@ word! {
         Sse = "sse",
         /// At one endpoint that answers with JSON or a stream of events.
         StreamableHttp = "streamable-http",
-    }
-}
-
-object! {
-    /// How a tool is shown.
-    pub struct ToolOverride {
-        omit description: String,
-        omit name: String,
     }
 }
 

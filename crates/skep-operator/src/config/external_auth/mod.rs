@@ -54,11 +54,9 @@ fn check_headers(spec: &MCPExternalAuthConfigSpec) -> Result<(), String> {
     let injected = spec.header_injection.as_ref().map(|injection| injection.header_name.as_str());
     let exchanged = spec.token_exchange.as_ref().and_then(|exchange| exchange.external_token_header_name.as_deref());
     let exchanged = exchanged.filter(|name| !name.is_empty());
-    let named = [("headerInjection.headerName", injected), ("tokenExchange.externalTokenHeaderName", exchanged)];
-    for (field, name) in named {
-        name.map_or(Ok(()), header_names::check).map_err(|cause| format!("{field}: {cause}"))?;
-    }
-    Ok(())
+    let told = |field: &'static str| move |cause: String| format!("{field}: {cause}");
+    injected.map_or(Ok(()), header_names::check).map_err(told("headerInjection.headerName"))?;
+    exchanged.map_or(Ok(()), header_names::check_credential).map_err(told("tokenExchange.externalTokenHeaderName"))
 }
 
 #[cfg(test)]
@@ -129,6 +127,16 @@ mod tests {
             ),
             (exchanged(""), ""),
             (exchanged("X-Token"), ""),
+            (
+                exchanged("Host"),
+                "tokenExchange.externalTokenHeaderName: the header Host cannot be set: it says how a message travels, which \
+                 the proxy decides",
+            ),
+            (
+                exchanged("Mcp-Session-Id"),
+                "tokenExchange.externalTokenHeaderName: the header Mcp-Session-Id cannot hold a credential: it says what a \
+                 message is; use another one",
+            ),
             (
                 exchanged("X:Token"),
                 "tokenExchange.externalTokenHeaderName: \"X:Token\" is no name of a header; use letters, digits and \

@@ -67,8 +67,9 @@ fn webhook_secrets(inputs: &Inputs<'_>) -> impl Iterator<Item = Mounted> {
         }
     }
     found.into_iter().map(|(identifier, (purpose, secret))| {
-        let path = webhook_secret::file(&identifier, purpose);
-        Mounted::file(webhook_secret::volume(&identifier), &secret, path, purpose.file_name(), None)
+        let source = secret_key(&secret, purpose.file_name());
+        let (volume, directory) = (webhook_secret::volume(&identifier), webhook_secret::directory(&identifier));
+        Mounted::new(Volume { name: volume, secret: Some(source), ..Volume::default() }, directory)
     })
 }
 
@@ -148,45 +149,41 @@ fn config_map(name: String, item: Option<(&str, &str)>) -> ConfigMapVolumeSource
     ConfigMapVolumeSource { name, items, ..ConfigMapVolumeSource::default() }
 }
 
+/// One key of a Secret under a file name.
+fn secret_key(secret: &SecretKeyRef, name: &str) -> SecretVolumeSource {
+    SecretVolumeSource {
+        secret_name: Some(secret.name.clone()),
+        items: Some(vec![key_to_path(&secret.key, name)]),
+        ..SecretVolumeSource::default()
+    }
+}
+
 fn key_to_path(key: &str, path: &str) -> KeyToPath {
     KeyToPath { key: key.to_owned(), path: path.to_owned(), mode: None }
 }
 
 impl Mounted {
-    /// A ConfigMap as a directory that follows its changes.
-    fn directory(name: &str, source: ConfigMapVolumeSource, path: &str) -> Self {
-        Self {
-            volume: Volume { name: name.to_owned(), config_map: Some(source), ..Volume::default() },
-            mount: VolumeMount {
-                name: name.to_owned(),
-                mount_path: path.to_owned(),
-                read_only: Some(true),
-                ..VolumeMount::default()
-            },
-        }
-    }
-
-    /// A key of a Secret as a single file that only the proxy can read.
-    pub(super) fn private_file(volume: String, secret: &SecretKeyRef, path: String, name: &str) -> Self {
-        Self::file(volume, secret, path, name, Some(PRIVATE))
-    }
-
-    fn file(volume: String, secret: &SecretKeyRef, path: String, name: &str, mode: Option<i32>) -> Self {
-        let source = SecretVolumeSource {
-            secret_name: Some(secret.name.clone()),
-            items: Some(vec![key_to_path(&secret.key, name)]),
-            default_mode: mode,
-            ..SecretVolumeSource::default()
+    /// A volume as a directory that follows the changes of what is in it.
+    fn new(volume: Volume, path: String) -> Self {
+        let mount = VolumeMount {
+            name: volume.name.clone(),
+            mount_path: path,
+            read_only: Some(true),
+            ..VolumeMount::default()
         };
-        Self {
-            mount: VolumeMount {
-                name: volume.clone(),
-                mount_path: path,
-                sub_path: Some(name.to_owned()),
-                read_only: Some(true),
-                ..VolumeMount::default()
-            },
-            volume: Volume { name: volume, secret: Some(source), ..Volume::default() },
-        }
+        Self { volume, mount }
+    }
+
+    fn directory(name: &str, source: ConfigMapVolumeSource, path: &str) -> Self {
+        let volume = Volume { name: name.to_owned(), config_map: Some(source), ..Volume::default() };
+        Self::new(volume, path.to_owned())
+    }
+
+    /// A key of a Secret as a single file that only the proxy can read. It stays as it was when the pod began.
+    pub(super) fn private_file(volume: String, secret: &SecretKeyRef, path: String, name: &str) -> Self {
+        let source = SecretVolumeSource { default_mode: Some(PRIVATE), ..secret_key(secret, name) };
+        let mut mounted = Self::new(Volume { name: volume, secret: Some(source), ..Volume::default() }, path);
+        mounted.mount.sub_path = Some(name.to_owned());
+        mounted
     }
 }

@@ -13,7 +13,7 @@ use skep_api::kinds::outgoing_auth::token_exchange::TokenExchange;
 use skep_api::names::env::runner;
 
 use super::{named, on_behalf_of, text};
-use crate::config::address::{self, Plain};
+use crate::config::address::{self, Plain, Reach};
 use crate::proxy::Inputs;
 
 /// What the short names of token types stand for.
@@ -66,7 +66,7 @@ pub(super) fn present<'a, T>(member: &str, value: Option<&'a T>) -> Result<&'a T
 
 /// The client secret stays out; it comes from the environment.
 fn token_exchange(exchange: &TokenExchange) -> Result<TokenExchangeConfig, String> {
-    address::check("tokenExchange.tokenUrl", &exchange.token_url, Plain::Allowed)?;
+    address::check("tokenExchange.tokenUrl", &exchange.token_url, Plain::Allowed, Reach::Private)?;
     let external_token_header_name = text(exchange.external_token_header_name.as_deref());
     Ok(TokenExchangeConfig {
         audience: exchange.audience.clone(),

@@ -114,8 +114,13 @@ fn token_exchange(config: &RunConfig) -> Option<TokenExchangeParameters> {
 
 fn tool_filter(config: &RunConfig) -> Option<ToolFilterParameters> {
     let shown = |(tool, shown): (&String, &ToolOverride)| {
-        let (description, name) = (shown.description.clone(), shown.name.clone());
-        (tool.clone(), ToolOverrideParameters { description, name, ..ToolOverrideParameters::default() })
+        let parameters = ToolOverrideParameters {
+            annotations: shown.annotations.clone(),
+            description: shown.description.clone(),
+            name: shown.name.clone(),
+            ..ToolOverrideParameters::default()
+        };
+        (tool.clone(), parameters)
     };
     let filter = &config.tools_filter;
     let overrides = &config.tools_override;

@@ -6,6 +6,7 @@ use skep_api::duration::DurationText;
 use skep_api::kinds::outgoing_auth::on_behalf_of::OnBehalfOf;
 
 use super::middleware::first_upstream;
+use crate::config::address::{self, Plain, Reach};
 
 /// Who issues tokens when only a tenant is named.
 const DEFAULT_AUTHORITY: &str = "https://login.microsoftonline.com";
@@ -14,6 +15,8 @@ const TOKEN_PATH: &str = "oauth2/v2.0/token";
 
 /// What a proxy is told, whatever it stands in front of. The client secret is named by the variable that holds it.
 pub(super) fn parameters(settings: &OnBehalfOf, client_secret_variable: &str) -> Result<Obo, String> {
+    let token_url = token_url(settings)?;
+    address::check("obo: the token endpoint", &token_url, Plain::Allowed, Reach::Private)?;
     Ok(Obo {
         audience: settings.audience.clone(),
         cache_skew_seconds: settings.cache_skew.as_ref().map(seconds).transpose()?,
@@ -21,7 +24,7 @@ pub(super) fn parameters(settings: &OnBehalfOf, client_secret_variable: &str) ->
         client_secret_env: settings.client_secret_ref.as_ref().map(|_| client_secret_variable.to_owned()),
         scopes: settings.scopes.clone(),
         subject_token_provider_name: settings.subject_token_provider_name.clone(),
-        token_url: token_url(settings)?,
+        token_url,
         ..Obo::default()
     })
 }

@@ -1,9 +1,12 @@
 //! Whether a proxy can run with a document. Found here, a mistake is told in the status; found later, pods crash.
 
+use std::collections::BTreeMap;
+
 use http::HeaderValue;
 use skep_api::config::run_config::{HeaderForwardConfig, ProxyMode, RunConfig, Transport};
 use skep_api::kinds::mcp_server::MCPServerSpec;
 
+use crate::config::address::{self, Plain, Reach};
 use crate::header_names;
 use crate::proxy::Target;
 
@@ -23,6 +26,7 @@ pub(super) fn check(target: Target<'_>, config: &RunConfig) -> Result<(), String
         Target::Remote(_) => check_remote(config)?,
     }
     check_tools(config)?;
+    check_resource(config)?;
     check_sessions(config)
 }
 
@@ -123,7 +127,22 @@ fn check_tools(config: &RunConfig) -> Result<(), String> {
     if config.tools_override.contains_key("") {
         return Err("toolsOverride: the name of a tool must not be empty".to_owned());
     }
+    let mut shown: BTreeMap<&str, &str> = BTreeMap::new();
+    for (tool, other) in config.tools_override.iter().filter(|(_, other)| !other.name.is_empty()) {
+        if let Some(taken) = shown.insert(&other.name, tool) {
+            return Err(format!(
+                "toolsOverride: {taken} and {tool} are both to be shown as {:?}; choose another name for one of them",
+                other.name
+            ));
+        }
+    }
     Ok(())
+}
+
+/// What clients are told to ask for tokens with.
+fn check_resource(config: &RunConfig) -> Result<(), String> {
+    let resource = config.oidc_config.as_ref().map(|oidc| oidc.resource_url.as_str()).unwrap_or_default();
+    address::check("oidcConfigRef.resourceUrl", resource, Plain::Allowed, Reach::Unasked)
 }
 
 /// The proxy refuses a prefix that would run into the keys.

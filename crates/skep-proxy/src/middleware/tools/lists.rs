@@ -62,6 +62,9 @@ impl ToolRules {
                 tool = Cow::Owned(json::set(&tool, &[member], &json::quote(value)).map_err(|_| Unreadable)?);
             }
         }
+        if let Some(annotated) = shown.annotations.replaced(&tool).map_err(|_| Unreadable)? {
+            tool = Cow::Owned(annotated);
+        }
         Ok(Some(tool))
     }
 }

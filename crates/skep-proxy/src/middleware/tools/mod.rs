@@ -1,13 +1,15 @@
-//! Tools that are hidden, or shown under another name.
+//! Tools that are hidden, or shown in another way.
 //!
 //! What is shown is decided twice, by the same rules: where tools are listed and where one is called.
 
+mod annotations;
 mod calls;
 mod lists;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+pub use self::annotations::Annotations;
 pub(super) use self::calls::ToolCalls;
 pub(super) use self::lists::ToolLists;
 
@@ -16,6 +18,7 @@ pub(super) use self::lists::ToolLists;
 pub struct Shown {
     pub name: String,
     pub description: String,
+    pub annotations: Annotations,
 }
 
 /// Why there are no such rules.
@@ -28,7 +31,7 @@ pub enum ToolRulesError {
     #[error("the name of a tool is empty")]
     NoName,
     /// A tool is to be shown in another way, and in none.
-    #[error("tool {0:?} has neither another name nor another description")]
+    #[error("tool {0:?} has neither another name nor another description, nor other annotations")]
     Unchanged(String),
     /// Two tools would have one name.
     #[error("two tools are to be shown as {0:?}")]
@@ -99,7 +102,10 @@ mod tests {
     fn rules(shown: &[&str], overrides: &[(&str, &str, &str)]) -> Result<ToolRules, ToolRulesError> {
         let shown = shown.iter().map(|name| (*name).to_owned()).collect();
         let overrides = overrides.iter().map(|(original, name, description)| {
-            ((*original).to_owned(), Shown { name: (*name).to_owned(), description: (*description).to_owned() })
+            (
+                (*original).to_owned(),
+                Shown { name: (*name).to_owned(), description: (*description).to_owned(), ..Shown::default() },
+            )
         });
         ToolRules::new(shown, overrides.collect())
     }
@@ -115,6 +121,9 @@ mod tests {
         ] {
             assert_eq!(made.unwrap_err(), error);
         }
+        let annotations = Annotations { title: Some(String::new()), ..Annotations::default() };
+        let shown = Shown { annotations, ..Shown::default() };
+        assert!(ToolRules::new(Vec::new(), [("a".to_owned(), shown)].into()).is_ok());
     }
 
     #[test]

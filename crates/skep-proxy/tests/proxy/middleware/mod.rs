@@ -53,7 +53,10 @@ fn rules(shown: &[&str], overrides: &[(&str, &str, &str)]) -> ToolRules {
     let overrides: BTreeMap<String, Shown> = overrides
         .iter()
         .map(|(original, name, description)| {
-            ((*original).to_owned(), Shown { name: (*name).to_owned(), description: (*description).to_owned() })
+            (
+                (*original).to_owned(),
+                Shown { name: (*name).to_owned(), description: (*description).to_owned(), ..Shown::default() },
+            )
         })
         .collect();
     ToolRules::new(shown, overrides).unwrap()

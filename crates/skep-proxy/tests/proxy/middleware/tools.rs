@@ -1,7 +1,7 @@
 //! Tools that are hidden or renamed, where they are called.
 
 use serde_json::{Value, json};
-use skep_proxy::middleware::Step;
+use skep_proxy::middleware::{Annotations, Shown, Step, ToolRules};
 
 use super::{Guarded, names, rules, with_tools};
 use crate::authz::has_burnt;
@@ -28,6 +28,22 @@ async fn trap_46_a_list_keeps_what_is_around_its_tools() {
     assert_eq!(result["tools"][0], json!({"name": "weigh", "description": "Weighs a hive.", "x": 100.0}));
     assert_eq!((answer.status, list["id"].clone()), (200, json!(0)));
     assert_eq!(guarded.server.seen()[0].json()["params"]["cursor"], "page-1");
+}
+
+#[tokio::test]
+async fn a_list_has_the_hints_that_are_set_instead_of_the_servers() {
+    let annotations = Annotations { read_only: Some(true), title: Some(String::new()), ..Annotations::default() };
+    let shown = Shown { annotations, ..Shown::default() };
+    let rules = ToolRules::new(Vec::new(), [("feed".to_owned(), shown)].into()).unwrap();
+    let steps = vec![Step::ToolLists(rules.clone()), Step::ToolCalls(rules), Step::Parse, Step::Recover];
+    let guarded = Guarded::new(steps, with_tools).await;
+    let list = guarded.send(Request::post(&request(0, "tools/list", &json!({})))).await.json().await;
+    assert_eq!(names(&list), ["secret", "weigh_hive", "feed"]);
+    let tools = &list["result"]["tools"];
+    assert_eq!(tools[2], json!({"name": "feed", "annotations": {"title": "", "readOnlyHint": true}}));
+    assert_eq!(tools[0], json!({"name": "secret", "inputSchema": {}}));
+    let answer = guarded.send(Request::post(&call(7, "feed"))).await.json().await;
+    assert_eq!(answer["result"]["called"], "feed");
 }
 
 #[tokio::test]

@@ -234,7 +234,7 @@ async fn a_callback_cannot_call_a_tool_that_is_hidden() {
     let server = Server::start(hive).await;
     let rules = ToolRules::new(
         vec!["scale".to_owned()],
-        [("weigh".to_owned(), Shown { name: "scale".to_owned(), description: String::new() })].into(),
+        [("weigh".to_owned(), Shown { name: "scale".to_owned(), ..Shown::default() })].into(),
     );
     let rules = rules.unwrap();
     for (changed, expected) in [("weigh", "content"), ("burn", "tool not found")] {

@@ -6,6 +6,7 @@ use skep_api::names::annotations;
 
 use super::{CHECKSUM, built, everything, sample};
 use crate::proxy::pod::samples::Sample;
+use crate::proxy::run_config;
 
 fn environment(sample: &Sample) -> Vec<EnvVar> {
     built(sample).spec.unwrap().template.spec.unwrap().containers.remove(0).env.unwrap()
@@ -130,6 +131,28 @@ fn a_stdio_server_has_at_most_one_proxy() {
         assert_eq!(built(&sample(false, options)).spec.unwrap().replicas, expected, "{options:?}");
     }
     assert_eq!(built(&sample(true, &["replicas", "stdio"])).spec.unwrap().replicas, Some(3));
+}
+
+/// A file that is mounted by its `subPath` stays what it was when the pod began.
+#[test]
+fn keys_of_webhooks_follow_their_secrets() {
+    let pod = built(&sample(false, &["webhooks"])).spec.unwrap().template.spec.unwrap();
+    let (container, volumes) = (&pod.containers[0], pod.volumes.as_ref().unwrap());
+    let mut files = Vec::new();
+    for mount in container.volume_mounts.iter().flatten().filter(|mount| mount.name.starts_with("whsec-")) {
+        assert_eq!((mount.sub_path.as_ref(), mount.read_only), (None, Some(true)), "{mount:?}");
+        let volume = volumes.iter().find(|volume| volume.name == mount.name).unwrap();
+        let items = volume.secret.as_ref().unwrap().items.as_ref().unwrap();
+        files.extend(items.iter().map(|item| format!("{}/{}", mount.mount_path, item.path)));
+    }
+    let document = sample(false, &["webhooks"]).with_inputs(|inputs| run_config::build(inputs).unwrap());
+    let hooks = document.mutating_webhooks.iter().chain(&document.validating_webhooks);
+    let named = hooks.flat_map(|hook| {
+        let tls = hook.tls_config.iter();
+        let tls = tls.flat_map(|tls| [&tls.ca_bundle_path, &tls.client_cert_path, &tls.client_key_path]);
+        std::iter::once(&hook.hmac_secret_ref).chain(tls)
+    });
+    assert_eq!(files, named.filter(|path| !path.is_empty()).cloned().collect::<Vec<_>>());
 }
 
 #[test]

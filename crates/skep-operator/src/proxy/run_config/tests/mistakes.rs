@@ -2,16 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::super::BuildError;
-use super::{Case, FROM_SERVER, create, error, found, proxy, server};
+use super::{Case, FROM_SERVER, create, found, proxy, server};
 
+const PERMIT: &str = "permit(principal, action, resource);";
 const FROM_PROXY: &str = "failed to create RunConfig from MCPRemoteProxy: ";
-
-fn invalid(case: &Value) -> String {
-    let error = error(case);
-    assert!(matches!(error, BuildError::Invalid(_)), "{error:?}");
-    error.to_string()
-}
 
 #[test]
 fn a_reference_is_never_left_out() {
@@ -92,10 +86,14 @@ fn policies_that_cannot_be_written_down() {
         (shared("opa", json!({})), "type \"opa\" is not a known authorizer; use cedarv1 or httpv1"),
         (shared("cedarv1", json!({ "policies": [] })), "cedar.policies must have at least one policy"),
         (
-            shared("cedarv1", json!({ "policies": ["permit(principal, action, resource);", "permit"] })),
+            shared("cedarv1", json!({ "policies": [PERMIT, "permit"] })),
             "cedar.policies[1] is no Cedar policy: unexpected end of input",
         ),
         (shared("cedarv1", json!({ "policies": "p" })), "cedar: policies: expected a list, found a text"),
+        (
+            shared("cedarv1", json!({ "policies": [PERMIT], "group_entity_type": "Hive::Team" })),
+            "cedar.group_entity_type \"Hive::Team\" must be a name of letters, digits and _",
+        ),
         (shared("httpv1", json!({ "claim_mapping": "mpe" })), "pdp.http must be set"),
         (
             shared("httpv1", json!({ "claim_mapping": "mpe", "http": { "url": "ftp://pdp" } })),
@@ -132,6 +130,17 @@ fn credentials_that_cannot_be_written_down() {
                 json!({ "type": "tokenExchange", "tokenExchange": { "tokenUrl": "login/token", "audience": "a" } }),
             ),
             "tokenExchange.tokenUrl \"login/token\" is not a URL: relative URL without a base",
+        ),
+        (
+            outgoing(
+                json!({ "type": "tokenExchange", "tokenExchange": { "tokenUrl": "http://169.254.169.254/t", "audience": "a" } }),
+            ),
+            "tokenExchange.tokenUrl \"http://169.254.169.254/t\" is at a link-local or reserved address, which no proxy asks",
+        ),
+        (
+            outgoing(json!({ "type": "obo", "obo": { "authority": "https://169.254.169.254" } })),
+            "obo: the token endpoint \"https://169.254.169.254/oauth2/v2.0/token\" is at a link-local or reserved address, \
+             which no proxy asks",
         ),
         (
             outgoing(json!({ "type": "obo", "obo": {} })),
@@ -187,7 +196,7 @@ fn other_things_that_cannot_be_written_down() {
         found(server(&json!({ "webhookConfigRef": { "name": "c" } })), "webhooks", &json!({ "mutating": [webhook] }))
     };
     let key_alone = json!({ "clientKeySecretRef": { "name": "s", "key": "k" } });
-    let tool = json!({ "toolsOverride": { "forecast": { "name": "", "annotations": { "title": "t" } } } });
+    let tool = json!({ "toolsOverride": { "forecast": { "name": "", "annotations": {} } } });
     all_said(&[
         (
             found(server(&json!({ "toolConfigRef": { "name": "c" } })), "tools", &tool),
@@ -211,75 +220,4 @@ fn other_things_that_cannot_be_written_down() {
             "permissionProfile.key must name the key of ConfigMap p that holds the profile",
         ),
     ]);
-}
-
-#[test]
-fn documents_that_no_proxy_can_run_with() {
-    let tools = |tools: Value| found(server(&json!({ "toolConfigRef": { "name": "c" } })), "tools", &tools);
-    let volume = |host: &str| {
-        server(&json!({ "volumes": [{ "name": "v", "hostPath": host, "mountPath": "/m", "readOnly": true }] }))
-    };
-    let variable = |name: &str, value: &str| server(&json!({ "env": [{ "name": name, "value": value }] }));
-    let plain =
-        |name: &str, value: &str| proxy(&json!({ "headerForward": { "addPlaintextHeaders": { name: value } } }));
-    let mut nameless = server(&json!({}));
-    nameless["object"]["metadata"]["name"] = json!("");
-    let mut host = server(&json!({}));
-    host["settings"] = json!({ "host": "0.0.0.0 " });
-    let bad_name =
-        |name: &str| format!("spec.env[0].name {name:?} must not be empty and must not contain = or line breaks");
-    let bad_volume = |volume: &str| {
-        format!("volumes: {volume:?} must read host:mount or host:mount:ro; a path cannot be empty or contain a colon")
-    };
-    let bad_tool = |tool: &str| {
-        format!("toolsFilter: the name {tool:?} must not be empty and must not contain commas or line breaks")
-    };
-    for (case, cause) in [
-        (nameless, "name is required".to_owned()),
-        (server(&json!({ "image": "" })), "spec.image is required".to_owned()),
-        (proxy(&json!({ "remoteUrl": "" })), "spec.remoteUrl is required".to_owned()),
-        (
-            server(&json!({ "image": "--k8s-pod-patch={}" })),
-            "spec.image \"--k8s-pod-patch={}\" must not begin with a hyphen: the proxy takes it for a flag".to_owned(),
-        ),
-        (
-            plain("Bad Header", "v"),
-            "spec.headerForward: \"Bad Header\" is no name of a header; use letters, digits and hyphens".to_owned(),
-        ),
-        (
-            plain("X-Key", "hunter2\r\nX-Other: v"),
-            "spec.headerForward.addPlaintextHeaders: the value of X-Key has characters that a header cannot hold, such as \
-             line breaks"
-                .to_owned(),
-        ),
-        (
-            proxy(&json!({ "headerForward": { "addHeadersFromSecret": [
-                { "headerName": "Host", "valueSecretRef": { "name": "s", "key": "k" } }] } })),
-            "spec.headerForward: the header Host cannot be set: it says how a message travels, which the proxy decides"
-                .to_owned(),
-        ),
-        (host, "host \"0.0.0.0 \" must not contain spaces".to_owned()),
-        (server(&json!({ "proxyPort": 65536 })), "proxyPort 65536 is not between 1 and 65535".to_owned()),
-        (server(&json!({ "transport": "sse", "mcpPort": -1 })), "mcpPort -1 is not between 1 and 65535".to_owned()),
-        (variable("", "v"), bad_name("")),
-        (variable("A=B", "v"), bad_name("A=B")),
-        (variable("A\nB", "v"), bad_name("A\nB")),
-        (variable("A", "hunter2\n"), "spec.env[0].value, that of A, must not contain line breaks".to_owned()),
-        (volume(""), bad_volume(":/m:ro")),
-        (volume("/a:b"), bad_volume("/a:b:/m:ro")),
-        (tools(json!({ "toolsFilter": ["a", ""] })), bad_tool("")),
-        (tools(json!({ "toolsFilter": ["a,b"] })), bad_tool("a,b")),
-        (
-            tools(json!({ "toolsOverride": { "": { "name": "a" } } })),
-            "toolsOverride: the name of a tool must not be empty".to_owned(),
-        ),
-        (
-            server(&json!({ "sessionStorage": { "provider": "redis", "address": "r:1", "keyPrefix": "thv" } })),
-            "sessionStorage.keyPrefix \"thv\" must end with a colon".to_owned(),
-        ),
-    ] {
-        assert_eq!(invalid(&case), format!("invalid RunConfig: {cause}"));
-    }
-    assert!(Case::read(&server(&json!({ "mcpPort": -1 }))).build().is_ok(), "stdio has no port");
-    assert!(Case::read(&server(&json!({ "proxyPort": 0 }))).build().is_ok(), "no port is the usual port");
 }

@@ -5,6 +5,7 @@ mod cases;
 mod maps;
 mod mistakes;
 mod properties;
+mod unusable;
 
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -44,12 +44,12 @@ const INNER_V6: [(Ipv6Addr, u32); 6] = [
 ];
 
 /// Whether an address is one of those that are never dialled, whoever allows what.
-pub(super) fn is_barred(address: IpAddr) -> bool {
+pub fn is_barred(address: IpAddr) -> bool {
     is_among(address, &BARRED_V4, &BARRED_V6)
 }
 
 /// Whether an address is one of those that are not for everybody.
-pub(super) fn is_private(address: IpAddr) -> bool {
+pub fn is_private(address: IpAddr) -> bool {
     is_barred(address) || is_among(address, &INNER_V4, &INNER_V6)
 }
 
