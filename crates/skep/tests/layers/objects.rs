@@ -123,13 +123,13 @@ pub(super) fn watched() -> Value {
     server("watched", spec)
 }
 
-/// All of it, and callbacks.
-pub(super) fn everything() -> Value {
-    let spec = json!({"transport": "streamable-http", "oidcConfigRef": login(), "authzConfig": policies(),
+/// All of it, and callbacks, before a server of this transport.
+pub(super) fn everything(name: &str, transport: &str) -> Value {
+    let spec = json!({"transport": transport, "oidcConfigRef": login(), "authzConfig": policies(),
         "toolConfigRef": {"name": "tools"}, "audit": {"enabled": true}, "telemetryConfigRef": {"name": "page"},
         "webhookConfigRef": {"name": protected::DEPLOYMENT}, "rateLimiting": {"perUser": bucket()},
         "sessionStorage": sessions()});
-    server("everything", spec)
+    server(name, spec)
 }
 
 /// A server of somebody else, which gets a token for each caller and headers of ours. A decision point is asked.
