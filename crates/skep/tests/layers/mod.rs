@@ -2,6 +2,7 @@
 //! once, with a provider, a Redis and a reader of metrics that others wrote.
 
 mod callers;
+mod elsewhere;
 mod events;
 mod objects;
 
@@ -13,10 +14,9 @@ use skep_conformance::redis;
 
 use self::callers::Callers;
 use crate::http::Request;
-use crate::outgoing;
 use crate::place::{Place, eventually};
 use crate::protected::{Begin, Client, first_word};
-use crate::provider::{self, AUDIENCE, CLIENT_SECRET};
+use crate::provider::{self, AUDIENCE};
 use crate::readers::{Reader, sample};
 
 /// How many calls a bucket is good for.
@@ -40,14 +40,14 @@ impl Needs {
 pub(crate) async fn check(place: &Place, needs: &Needs) {
     let callers = Callers::start(place, &needs.packages).await;
     let (keeper, anybody) = (Some(callers.keeper.as_str()), None);
-    let workloads = [
+    let mut workloads = vec![
         (objects::proved(), keeper),
         (objects::watched(), anybody),
         (objects::everything("everything", "streamable-http"), keeper),
         (objects::everything("events", "sse"), keeper),
-        (objects::exchanged(), keeper),
         (objects::fixed(), anybody),
     ];
+    workloads.extend(elsewhere::workloads().into_iter().map(|workload| (workload, keeper)));
     let served = Served::start(place, &workloads).await;
     tokens_say_who_calls_and_what_for(served.address("proved"), &callers);
     roles_of_tokens_decide(served.address("proved"), &callers);
@@ -58,7 +58,7 @@ pub(crate) async fn check(place: &Place, needs: &Needs) {
     for (name, caller) in [("watched", None), ("everything", Some("keeper")), ("events", Some("keeper"))] {
         is_recorded(place, &served.0[name].0, caller).await;
     }
-    a_server_elsewhere_gets_what_is_its_own(served.address("exchanged"), served.address("fixed"), &callers);
+    elsewhere::check(&served, &callers);
 }
 
 /// Workloads and where they are, by their names.
@@ -194,18 +194,4 @@ async fn is_recorded(place: &Place, workload: &Value, caller: Option<&str>) {
         if has("success") && has("failure") { Ok(()) } else { Err(log) }
     })
     .await;
-}
-
-fn a_server_elsewhere_gets_what_is_its_own(exchanged: &str, fixed: &str, callers: &Callers) {
-    assert_eq!(first_word(None).send(exchanged).status, 401);
-    for token in [&callers.keeper, &callers.helper] {
-        let headers = outgoing::shown(exchanged, token);
-        let given = format!("Bearer exchanger:{CLIENT_SECRET} - {token} backend -");
-        assert_eq!(headers["authorization"], given);
-        assert_eq!((&headers["x-tenant"], &headers["x-key"]), (&json!("blue"), &json!(objects::KEY)));
-        let client = Client::begin_as(exchanged, Some(token)).unwrap();
-        assert_eq!(client.call("burn", &json!({})).0, 403, "the decision point is asked");
-    }
-    let headers = outgoing::shown(fixed, "a token of the caller");
-    assert_eq!(headers["authorization"], format!("Bearer {}", objects::TOKEN));
 }

@@ -6,7 +6,7 @@ use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 
 use super::TOOL_LIMIT;
-use crate::outgoing::{ENDPOINTS_URL, remote_proxy};
+use crate::outgoing::{ENDPOINTS_URL, credentials, remote_proxy};
 use crate::place::object;
 use crate::protected::{self, Secret, callbacks, program};
 use crate::provider::{AUDIENCE, CLIENT_SECRET, NODE, SCRIPT};
@@ -34,17 +34,15 @@ pub(super) fn needed(packages: &Path) -> Vec<Value> {
     let tools = json!({"toolsFilter": ["add", "say"], "toolsOverride": {"echo": {"name": "say"}}});
     let page = json!({"prometheus": {"enabled": true}});
     let decisions = json!({"type": "httpv1", "config": {"claim_mapping": "standard", "http": {"url": ENDPOINTS_URL}}});
-    let exchange = json!({"type": "tokenExchange", "tokenExchange": {"tokenUrl": format!("{ENDPOINTS_URL}/token"),
-        "audience": "backend", "clientId": "exchanger", "clientSecretRef": own("secret")}});
     let fixed = json!({"type": "bearerToken", "bearerToken": {"tokenSecretRef": own("token")}});
     needed.extend([
         object("MCPOIDCConfig", "login", &login),
         object("MCPToolConfig", "tools", &tools),
         object("MCPTelemetryConfig", "page", &page),
         object("MCPAuthzConfig", "decisions", &decisions),
-        object("MCPExternalAuthConfig", "exchange", &exchange),
         object("MCPExternalAuthConfig", "fixed", &fixed),
     ]);
+    needed.extend(credentials().map(|(_, config)| config));
     needed
 }
 
@@ -132,13 +130,15 @@ pub(super) fn everything(name: &str, transport: &str) -> Value {
     server(name, spec)
 }
 
-/// A server of somebody else, which gets a token for each caller and headers of ours. A decision point is asked.
-pub(super) fn exchanged() -> Value {
+/// A server of somebody else that speaks this transport, and gets credentials of this kind for each caller and headers of
+/// ours. A decision point is asked.
+pub(super) fn elsewhere(name: &str, credential: &str, transport: &str) -> Value {
     let headers = json!({"addPlaintextHeaders": {"X-Tenant": "blue"},
         "addHeadersFromSecret": [{"headerName": "X-Key", "valueSecretRef": own("key")}]});
-    let spec = json!({"oidcConfigRef": login(), "authzConfigRef": {"name": "decisions"}, "headerForward": headers,
-        "externalAuthConfigRef": {"name": "exchange"}, "audit": {"enabled": true}, "telemetryConfigRef": {"name": "page"}});
-    remote_proxy("exchanged", spec)
+    let spec = json!({"transport": transport, "oidcConfigRef": login(), "authzConfigRef": {"name": "decisions"},
+        "headerForward": headers, "externalAuthConfigRef": {"name": credential}, "audit": {"enabled": true},
+        "telemetryConfigRef": {"name": "page"}});
+    remote_proxy(name, spec)
 }
 
 /// One that gets the same token for everybody.
