@@ -1,6 +1,7 @@
 //! What is written in manifests is what clients meet: the layers of proxies from end to end, each by itself and all at
 //! once, with a provider, a Redis and a reader of metrics that others wrote.
 
+mod accounts;
 mod callers;
 mod elsewhere;
 mod events;
@@ -12,6 +13,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use skep_conformance::redis;
 
+use self::accounts::Accounts;
 use self::callers::Callers;
 use crate::http::Request;
 use crate::place::{Place, eventually};
@@ -39,12 +41,14 @@ impl Needs {
 /// Everything, at one place.
 pub(crate) async fn check(place: &Place, needs: &Needs) {
     let callers = Callers::start(place, &needs.packages).await;
+    let accounts = Accounts::start(place).await;
     let (keeper, anybody) = (Some(callers.keeper.as_str()), None);
     let mut workloads = vec![
         (objects::proved(), keeper),
         (objects::watched(), anybody),
         (objects::everything("everything", "streamable-http"), keeper),
         (objects::everything("events", "sse"), keeper),
+        (objects::accounts(), Some(accounts.bee.as_str())),
         (objects::fixed(), anybody),
     ];
     workloads.extend(elsewhere::workloads().into_iter().map(|workload| (workload, keeper)));
@@ -59,6 +63,7 @@ pub(crate) async fn check(place: &Place, needs: &Needs) {
         is_recorded(place, &served.0[name].0, caller).await;
     }
     elsewhere::check(&served, &callers);
+    accounts::check(place, served.address("accounts"), &accounts, &callers).await;
 }
 
 /// Workloads and where they are, by their names.

@@ -31,12 +31,14 @@ pub(super) fn needed(packages: &Path) -> Vec<Value> {
     let login = json!({"type": "inline", "inline": {"issuer": ISSUER, "introspectionUrl": format!("{ISSUER}/token/introspection"),
         "clientId": "bee", "clientSecretRef": own("secret"), "jwksAllowPrivateIP": true,
         "caBundleRef": {"configMapRef": {"name": "authorities", "key": "ca.crt"}}}});
+    let accounts = json!({"type": "kubernetesServiceAccount", "kubernetesServiceAccount": {}});
     let tools = json!({"toolsFilter": ["add", "say"], "toolsOverride": {"echo": {"name": "say"}}});
     let page = json!({"prometheus": {"enabled": true}});
     let decisions = json!({"type": "httpv1", "config": {"claim_mapping": "standard", "http": {"url": ENDPOINTS_URL}}});
     let fixed = json!({"type": "bearerToken", "bearerToken": {"tokenSecretRef": own("token")}});
     needed.extend([
         object("MCPOIDCConfig", "login", &login),
+        object("MCPOIDCConfig", "accounts", &accounts),
         object("MCPToolConfig", "tools", &tools),
         object("MCPTelemetryConfig", "page", &page),
         object("MCPAuthzConfig", "decisions", &decisions),
@@ -128,6 +130,15 @@ pub(super) fn everything(name: &str, transport: &str) -> Value {
         "webhookConfigRef": {"name": protected::DEPLOYMENT}, "rateLimiting": {"perUser": bucket()},
         "sessionStorage": sessions()});
     server(name, spec)
+}
+
+/// Callers are service accounts, and one of them may do something.
+pub(super) fn accounts() -> Value {
+    let may = r#"permit(principal == Client::"system:serviceaccount:default:bee", action == Action::"call_tool",
+        resource == Tool::"add");"#;
+    let spec = json!({"transport": "stdio", "oidcConfigRef": {"name": "accounts", "audience": AUDIENCE},
+        "authzConfig": {"type": "inline", "inline": {"policies": [may]}}, "audit": {"enabled": true}});
+    server("accounts", spec)
 }
 
 /// A server of somebody else that speaks this transport, and gets credentials of this kind for each caller and headers of
