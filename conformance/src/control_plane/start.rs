@@ -195,6 +195,8 @@ impl Layout {
             ("allow-privileged", "true"),
             ("service-cluster-ip-range", "10.0.0.0/16"),
             ("service-account-issuer", "https://kubernetes.default.svc"),
+            // Pods cannot reach the address that it would name otherwise.
+            ("service-account-jwks-uri", "https://kubernetes.default.svc/openid/v1/jwks"),
             ("service-account-key-file", &shown(&checking)),
             ("service-account-signing-key-file", &shown(&signing)),
             ("kubelet-client-certificate", &shown(&kubelet_client.0)),

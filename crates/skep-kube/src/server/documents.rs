@@ -138,7 +138,7 @@ fn about_issuer(state: &State, segments: &[String]) -> Option<Response<Body>> {
     let tokens = &state.access.tokens;
     let (content_type, document) = match format!("/{}", segments.join("/")).as_str() {
         KEY_SET_PATH => ("application/jwk-set+json", tokens.key_set()),
-        CONFIGURATION_PATH => ("application/json", tokens.openid_configuration(&format!("https://{}", state.address))),
+        CONFIGURATION_PATH => ("application/json", tokens.openid_configuration()),
         _ => return None,
     };
     let mut response = respond(StatusCode::OK, content_type, document.to_string());

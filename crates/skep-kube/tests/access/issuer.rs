@@ -13,7 +13,7 @@ async fn the_keys_of_tokens_are_served() {
     assert_eq!(configuration.status(), StatusCode::OK);
     assert_eq!(configuration.headers()["cache-control"], "public, max-age=3600");
     let configuration = document(configuration).await;
-    assert_eq!(configuration["jwks_uri"], "https://127.0.0.1:6443/openid/v1/jwks");
+    assert_eq!(configuration["jwks_uri"], "https://kubernetes.default.svc/openid/v1/jwks");
 
     let keys = send(&server, &admin(), Method::GET, "/openid/v1/jwks", Value::Null).await;
     assert_eq!(keys.headers()["content-type"], "application/jwk-set+json");

@@ -50,7 +50,7 @@ impl<'a> Owner<'a> {
     }
 
     /// Notes that a session was named which is somebody else's.
-    pub(super) fn names_session_of_another(self) {
+    pub(crate) fn names_session_of_another(self) {
         if let Some(notes) = self.notes {
             notes.name_session_of_another();
         }

@@ -7,9 +7,15 @@ use std::sync::Arc;
 use http::Uri;
 use parking_lot::Mutex;
 
+use super::Transparent;
+use super::announced::named;
 use super::asked::Unanswered;
 use super::talk::Talk;
 use super::upstream::resolve;
+use crate::sessions::{Owner, Unavailable};
+
+/// What belongs to the session of a stream: the address that it announced.
+pub(super) const MESSAGES: &str = "message_address";
 
 /// The streams that are open, by the path and query of what each of them announced.
 #[derive(Debug, Default)]
@@ -18,6 +24,8 @@ pub(super) struct Addresses(Mutex<HashMap<Box<str>, Arc<Stream>>>);
 /// A stream, as far as those are concerned who send messages.
 #[derive(Debug, Default)]
 pub(super) struct Stream {
+    /// Who has proved to have opened it.
+    owner: Option<Arc<str>>,
     pub(super) unanswered: Unanswered,
     pub(super) talk: Talk,
 }
@@ -28,9 +36,36 @@ impl Addresses {
         self.0.lock().get(address.path_and_query()?.as_str()).cloned()
     }
 
-    /// A stream that was opened at this place, and has announced nothing yet.
-    pub(super) fn open(self: &Arc<Self>, place: Uri) -> Opened {
-        Opened { all: Arc::clone(self), place, address: None, stream: Arc::default() }
+    /// A stream that somebody has opened at this place, and that has announced nothing yet.
+    pub(super) fn open(self: &Arc<Self>, place: Uri, owner: Option<Arc<str>>) -> Opened {
+        let stream = Arc::new(Stream { owner, ..Stream::default() });
+        Opened { all: Arc::clone(self), place, address: None, stream }
+    }
+}
+
+impl Transparent {
+    /// Whether somebody may send messages to an address: its stream has to be theirs, whichever proxy holds that. Where
+    /// nobody has to prove anything, everybody is the same.
+    pub(super) async fn is_announced_to(&self, who: Owner<'_>, address: &Uri) -> Result<bool, Unavailable> {
+        let (Some(caller), Some(asked)) = (who.caller, address.path_and_query()) else { return Ok(true) };
+        if let Some(stream) = self.addresses.find(address) {
+            let is_own = stream.owner.as_ref() == Some(caller);
+            if !is_own {
+                who.names_session_of_another();
+            }
+            return Ok(is_own);
+        }
+        if !self.is_shared {
+            return Ok(false);
+        }
+        match asked.query().and_then(named) {
+            // Exactly that address: a server may find another session in one that is written in another way.
+            Some(id) => Ok(self.sessions.find(id, who).await?.is_some_and(|session| {
+                session.metadata.get(MESSAGES).is_none_or(|announced| announced.as_str() == asked.as_str())
+            })),
+            // Sessions that are named otherwise are known to the proxy that holds the stream, and to the server.
+            None => Ok(!asked.as_str().contains('%')),
+        }
     }
 }
 
@@ -45,6 +80,11 @@ pub(super) struct Opened {
 }
 
 impl Opened {
+    /// What it has announced.
+    pub(super) fn address(&self) -> Option<&str> {
+        self.address.as_deref()
+    }
+
     /// The server says where messages go. What it says first counts.
     pub(super) fn announce(&mut self, address: &[u8]) {
         let Ok(address) = std::str::from_utf8(address) else { return };
@@ -78,13 +118,13 @@ mod tests {
         let all: Arc<Addresses> = Arc::default();
         for announced in ["messages?s=1", "/hive/messages?s=1", "http://inside:8080/hive/messages?s=1"] {
             let address = Uri::from_static("/hive/messages?s=1");
-            let mut opened = all.open(Uri::from_static("http://a/hive/sse"));
+            let mut opened = all.open(Uri::from_static("http://a/hive/sse"), None);
             assert!(all.find(&address).is_none());
             opened.announce(announced.as_bytes());
             opened.announce(b"/elsewhere");
             assert!(Arc::ptr_eq(&all.find(&address).unwrap(), &opened.stream), "{announced}");
             assert!(all.find(&Uri::from_static("/elsewhere")).is_none());
-            let mut other = all.open(Uri::from_static("http://a/hive/sse"));
+            let mut other = all.open(Uri::from_static("http://a/hive/sse"), None);
             other.announce(announced.as_bytes());
             drop(opened);
             assert!(Arc::ptr_eq(&all.find(&address).unwrap(), &other.stream));

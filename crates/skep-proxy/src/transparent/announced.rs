@@ -8,7 +8,7 @@ use skep_mcp::Revision;
 use skep_mcp::sse::Event;
 use tokio_util::sync::CancellationToken;
 
-use super::addresses::Opened;
+use super::addresses::{MESSAGES, Opened};
 use super::endpoint::Rewrite;
 use crate::body::{Body, BodyError};
 use crate::open_ended::OpenEnded;
@@ -55,7 +55,10 @@ impl Announced {
         let Some(id) = std::str::from_utf8(data).ok().and_then(named) else { return };
         self.is_known = true;
         self.served.cancel();
-        let session = Session::new(id, Kind::Transparent, Revision::ASSUMED, self.caller.as_ref());
+        let mut session = Session::new(id, Kind::Transparent, Revision::ASSUMED, self.caller.as_ref());
+        if let Some(address) = self.opened.address() {
+            session.metadata.insert(MESSAGES.to_owned(), address.to_owned());
+        }
         if self.sessions.create(session.at(self.address), |_| false).await.is_err() {
             tracing::warn!("a session of the MCP server is not written down");
         }
@@ -68,11 +71,14 @@ impl Change for Announced {
         self.is_within = false;
         self.opened.stream.unanswered.see(&read);
         let data = read.data.as_deref().unwrap_or_default();
+        let is_announcement = read.name == Some(b"endpoint");
+        if is_announcement {
+            self.opened.announce(data);
+        }
         if !self.is_known {
             self.learn(data).await;
         }
-        if read.name == Some(b"endpoint") {
-            self.opened.announce(data);
+        if is_announcement {
             return match &self.rewrite {
                 Some(rewrite) => rewrite.announced(event),
                 None => event,
@@ -94,7 +100,7 @@ impl Change for Announced {
 }
 
 /// The session that a text names.
-fn named(data: &str) -> Option<&str> {
+pub(super) fn named(data: &str) -> Option<&str> {
     NAMED.iter().find_map(|before| {
         let (_, rest) = data.split_once(before)?;
         let is_part = |letter: char| letter.is_ascii_hexdigit() || letter == '-';

@@ -121,6 +121,13 @@ impl Transparent {
         if needs_session && known.session.is_none() {
             return Err(answer::no_such_session(id.as_ref()));
         }
+        let is_message = self.target.dialect == Dialect::Sse
+            && parts.method == Method::POST
+            && named.is_none()
+            && known.era != Some(Era::Modern);
+        if is_message && !self.is_announced_to(who, &parts.uri).await? {
+            return Err(answer::no_such_session(id.as_ref()));
+        }
         known.between = match known.bound() {
             Some(session) => Between::of(session),
             None if self.target.dialect == Dialect::Sse => {

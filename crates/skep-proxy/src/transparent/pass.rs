@@ -118,7 +118,7 @@ impl Transparent {
             served: self.served.clone(),
             rewrite: Rewrite::new(self.forwarded.reached(headers, "http", None), is_scheme_told),
             is_known: false,
-            opened: self.addresses.open(self.target.at(parts.uri.path_and_query()?.clone())?),
+            opened: self.addresses.open(self.target.at(parts.uri.path_and_query()?.clone())?, known.caller.clone()),
             is_within: false,
             largest: self.limits.line_bytes,
         }))

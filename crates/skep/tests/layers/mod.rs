@@ -1,20 +1,24 @@
 //! What is written in manifests is what clients meet: the layers of proxies from end to end, each by itself and all at
 //! once, with a provider, a Redis and a reader of metrics that others wrote.
 
+mod accounts;
+mod callers;
+mod elsewhere;
+mod events;
 mod objects;
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use skep_conformance::redis;
 
+use self::accounts::Accounts;
+use self::callers::Callers;
 use crate::http::Request;
-use crate::outgoing;
-use crate::place::{Place, eventually, speaks};
-use crate::protected::{Client, KEY, first_word, signed_with};
-use crate::provider::{self, AUDIENCE, CLIENT_SECRET};
+use crate::place::{Place, eventually};
+use crate::protected::{Begin, Client, KEY, first_word, signed_with};
+use crate::provider::{self, AUDIENCE};
 use crate::readers::{Reader, sample};
 
 /// How many calls a bucket is good for.
@@ -37,63 +41,52 @@ impl Needs {
 /// Everything, at one place.
 pub(crate) async fn check(place: &Place, needs: &Needs) {
     let callers = Callers::start(place, &needs.packages).await;
-    let [proved, watched, everything, exchanged, fixed] =
-        [objects::proved(), objects::watched(), objects::everything(), objects::exchanged(), objects::fixed()];
+    let accounts = Accounts::start(place).await;
     let (keeper, anybody) = (Some(callers.keeper.as_str()), None);
-    let mut addresses = Vec::new();
-    for (workload, token) in
-        [(&proved, keeper), (&watched, anybody), (&everything, keeper), (&exchanged, keeper), (&fixed, anybody)]
-    {
-        addresses.push((workload, place.serve(workload).await, token));
+    let mut workloads = vec![
+        (objects::proved(), keeper),
+        (objects::watched(), anybody),
+        (objects::everything("everything", "streamable-http"), keeper),
+        (objects::everything("events", "sse"), keeper),
+        (objects::accounts(), Some(accounts.bee.as_str())),
+        (objects::fixed(), anybody),
+    ];
+    workloads.extend(elsewhere::workloads().into_iter().map(|workload| (workload, keeper)));
+    let served = Served::start(place, &workloads).await;
+    tokens_say_who_calls_and_what_for(served.address("proved"), &callers);
+    roles_of_tokens_decide(served.address("proved"), &callers);
+    tools_are_shown_counted_and_told_about(served.address("watched"), needs);
+    all_at_once(&served, "everything", Client::begin_as, &callers, needs);
+    all_at_once(&served, "events", Client::listen_as, &callers, needs);
+    events::check(served.address("events"), &callers);
+    for (name, caller) in [("watched", None), ("everything", Some("keeper")), ("events", Some("keeper"))] {
+        is_recorded(place, &served.0[name].0, caller).await;
     }
-    for (workload, address, token) in &addresses {
-        place.until_served(workload, address, *token).await;
-    }
-    let address = |number: usize| addresses[number].1.as_str();
-    tokens_say_who_calls_and_what_for(address(0), &callers);
-    roles_of_tokens_decide(address(0), &callers);
-    tools_are_shown_counted_and_told_about(address(1), needs);
-    all_at_once(address(2), &callers, needs);
-    for (workload, caller) in [(&watched, None), (&everything, Some("keeper"))] {
-        is_recorded(place, workload, caller).await;
-    }
-    a_server_elsewhere_gets_what_is_its_own(address(3), address(4), &callers);
+    elsewhere::check(&served, &callers);
+    accounts::check(place, served.address("accounts"), &accounts, &callers).await;
 }
 
-/// Those who call, by the tokens that the provider has given them.
-struct Callers {
-    keeper: String,
-    /// Another one with the same rights.
-    helper: String,
-    guest: String,
-    /// A token that says nothing by itself.
-    opaque: String,
-    /// One for another server.
-    elsewhere: String,
-}
+/// Workloads and where they are, by their names.
+struct Served(BTreeMap<String, (Value, String)>);
 
-impl Callers {
-    async fn start(place: &Place, packages: &Path) -> Self {
-        for object in objects::needed(packages).into_iter().chain(outgoing::endpoints()) {
-            place.apply(&object).await;
+impl Served {
+    /// Applies all of them, and waits until each answers somebody.
+    async fn start(place: &Place, workloads: &[(Value, Option<&str>)]) -> Self {
+        let mut served = BTreeMap::new();
+        for (workload, _) in workloads {
+            let name = workload["metadata"]["name"].as_str().unwrap().to_owned();
+            served.insert(name, (workload.clone(), place.serve(workload).await));
         }
-        let address = place.offer("provider", &json!({"app": "provider"}), 8080).await;
-        eventually("the provider is there", || async { speaks(&address, "/.well-known/openid-configuration") }).await;
-        let token = |client: &str, resource: &str| {
-            let credentials = STANDARD.encode(format!("{client}:{CLIENT_SECRET}"));
-            let request = Request::new("POST", "/token")
-                .header("Content-Type", "application/x-www-form-urlencoded")
-                .header("Authorization", &format!("Basic {credentials}"));
-            let issued = request.body(&provider::form(resource)).send(&address).json();
-            issued["access_token"].as_str().unwrap_or_else(|| panic!("{issued}")).to_owned()
-        };
-        Self {
-            keeper: token("keeper", "mcp"),
-            helper: token("helper", "mcp"),
-            guest: token("guest", "mcp"),
-            opaque: token("keeper", "opaque"),
-            elsewhere: token("keeper", "elsewhere"),
+        let served = Self(served);
+        for (workload, token) in workloads {
+            let address = served.address(workload["metadata"]["name"].as_str().unwrap());
+            place.until_served(workload, address, *token).await;
         }
+        served
+    }
+
+    fn address(&self, name: &str) -> &str {
+        &self.0[name].1
     }
 }
 
@@ -172,12 +165,13 @@ fn tools_are_shown_counted_and_told_about(address: &str, needs: &Needs) {
     assert_eq!(counted(address, needs, "watched", "echo", "success"), 1, "by the name that the server knows");
 }
 
-fn all_at_once(address: &str, callers: &Callers, needs: &Needs) {
+fn all_at_once(served: &Served, name: &str, begin: Begin, callers: &Callers, needs: &Needs) {
+    let address = served.address(name);
     assert_eq!(first_word(None).send(address).status, 401);
-    let guest = Client::begin_as(address, Some(&callers.guest)).unwrap();
+    let guest = begin(address, Some(&callers.guest)).unwrap();
     assert_eq!(guest.tools(), [""; 0]);
     assert_eq!(add(&guest, 2).0, 403);
-    let keeper = Client::begin_as(address, Some(&callers.keeper)).unwrap();
+    let keeper = begin(address, Some(&callers.keeper)).unwrap();
     assert_eq!(keeper.tools(), ["add", "say"]);
     let (status, said) = keeper.call("say", &json!({"message": "as it was"}));
     assert_eq!((status, &said["result"]["content"][0]["text"]), (200, &json!(signed_with(KEY))), "{said}");
@@ -185,9 +179,9 @@ fn all_at_once(address: &str, callers: &Callers, needs: &Needs) {
     let (status, refused) = keeper.call("add", &json!({"a": 13, "b": 3}));
     assert_eq!((status, &refused["error"]["message"]), (403, &json!("Request denied by policy")), "{refused}");
     one_too_many(&keeper, 2);
-    let helper = Client::begin_as(address, Some(&callers.helper)).unwrap();
+    let helper = begin(address, Some(&callers.helper)).unwrap();
     assert_eq!(add(&helper, 2), (200, json!(5)), "everybody has a bucket of their own");
-    assert_eq!(counted(address, needs, "everything", "add", "success"), 3);
+    assert_eq!(counted(address, needs, name, "add", "success"), 3);
 }
 
 /// The log of a proxy has records of what went well and what did not, with who asked for what, and no token.
@@ -207,18 +201,4 @@ async fn is_recorded(place: &Place, workload: &Value, caller: Option<&str>) {
         if has("success") && has("failure") { Ok(()) } else { Err(log) }
     })
     .await;
-}
-
-fn a_server_elsewhere_gets_what_is_its_own(exchanged: &str, fixed: &str, callers: &Callers) {
-    assert_eq!(first_word(None).send(exchanged).status, 401);
-    for token in [&callers.keeper, &callers.helper] {
-        let headers = outgoing::shown(exchanged, token);
-        let given = format!("Bearer exchanger:{CLIENT_SECRET} - {token} backend -");
-        assert_eq!(headers["authorization"], given);
-        assert_eq!((&headers["x-tenant"], &headers["x-key"]), (&json!("blue"), &json!(objects::KEY)));
-        let client = Client::begin_as(exchanged, Some(token)).unwrap();
-        assert_eq!(client.call("burn", &json!({})).0, 403, "the decision point is asked");
-    }
-    let headers = outgoing::shown(fixed, "a token of the caller");
-    assert_eq!(headers["authorization"], format!("Bearer {}", objects::TOKEN));
 }

@@ -6,7 +6,7 @@ use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 
 use super::TOOL_LIMIT;
-use crate::outgoing::{ENDPOINTS_URL, remote_proxy};
+use crate::outgoing::{ENDPOINTS_URL, credentials, remote_proxy};
 use crate::place::object;
 use crate::protected::{self, Secret, callbacks, program};
 use crate::provider::{AUDIENCE, CLIENT_SECRET, NODE, SCRIPT};
@@ -31,21 +31,21 @@ pub(super) fn needed(packages: &Path) -> Vec<Value> {
     let login = json!({"type": "inline", "inline": {"issuer": ISSUER, "introspectionUrl": format!("{ISSUER}/token/introspection"),
         "clientId": "bee", "clientSecretRef": own("secret"), "jwksAllowPrivateIP": true,
         "caBundleRef": {"configMapRef": {"name": "authorities", "key": "ca.crt"}}}});
+    let accounts = json!({"type": "kubernetesServiceAccount", "kubernetesServiceAccount": {}});
     let tools = json!({"toolsFilter": ["add", "say"], "toolsOverride":
         {"echo": {"name": "say", "annotations": {"title": "Say it"}}}});
     let page = json!({"prometheus": {"enabled": true}});
     let decisions = json!({"type": "httpv1", "config": {"claim_mapping": "standard", "http": {"url": ENDPOINTS_URL}}});
-    let exchange = json!({"type": "tokenExchange", "tokenExchange": {"tokenUrl": format!("{ENDPOINTS_URL}/token"),
-        "audience": "backend", "clientId": "exchanger", "clientSecretRef": own("secret")}});
     let fixed = json!({"type": "bearerToken", "bearerToken": {"tokenSecretRef": own("token")}});
     needed.extend([
         object("MCPOIDCConfig", "login", &login),
+        object("MCPOIDCConfig", "accounts", &accounts),
         object("MCPToolConfig", "tools", &tools),
         object("MCPTelemetryConfig", "page", &page),
         object("MCPAuthzConfig", "decisions", &decisions),
-        object("MCPExternalAuthConfig", "exchange", &exchange),
         object("MCPExternalAuthConfig", "fixed", &fixed),
     ]);
+    needed.extend(credentials().map(|(_, config)| config));
     needed
 }
 
@@ -124,22 +124,33 @@ pub(super) fn watched() -> Value {
     server("watched", spec)
 }
 
-/// All of it, and callbacks.
-pub(super) fn everything() -> Value {
-    let spec = json!({"transport": "streamable-http", "oidcConfigRef": login(), "authzConfig": policies(),
+/// All of it, and callbacks, before a server of this transport.
+pub(super) fn everything(name: &str, transport: &str) -> Value {
+    let spec = json!({"transport": transport, "oidcConfigRef": login(), "authzConfig": policies(),
         "toolConfigRef": {"name": "tools"}, "audit": {"enabled": true}, "telemetryConfigRef": {"name": "page"},
         "webhookConfigRef": {"name": protected::DEPLOYMENT}, "rateLimiting": {"perUser": bucket()},
         "sessionStorage": sessions()});
-    server("everything", spec)
+    server(name, spec)
 }
 
-/// A server of somebody else, which gets a token for each caller and headers of ours. A decision point is asked.
-pub(super) fn exchanged() -> Value {
+/// Callers are service accounts, and one of them may do something.
+pub(super) fn accounts() -> Value {
+    let may = r#"permit(principal == Client::"system:serviceaccount:default:bee", action == Action::"call_tool",
+        resource == Tool::"add");"#;
+    let spec = json!({"transport": "stdio", "oidcConfigRef": {"name": "accounts", "audience": AUDIENCE},
+        "authzConfig": {"type": "inline", "inline": {"policies": [may]}}, "audit": {"enabled": true}});
+    server("accounts", spec)
+}
+
+/// A server of somebody else that speaks this transport, and gets credentials of this kind for each caller and headers of
+/// ours. A decision point is asked.
+pub(super) fn elsewhere(name: &str, credential: &str, transport: &str) -> Value {
     let headers = json!({"addPlaintextHeaders": {"X-Tenant": "blue"},
         "addHeadersFromSecret": [{"headerName": "X-Key", "valueSecretRef": own("key")}]});
-    let spec = json!({"oidcConfigRef": login(), "authzConfigRef": {"name": "decisions"}, "headerForward": headers,
-        "externalAuthConfigRef": {"name": "exchange"}, "audit": {"enabled": true}, "telemetryConfigRef": {"name": "page"}});
-    remote_proxy("exchanged", spec)
+    let spec = json!({"transport": transport, "oidcConfigRef": login(), "authzConfigRef": {"name": "decisions"},
+        "headerForward": headers, "externalAuthConfigRef": {"name": credential}, "audit": {"enabled": true},
+        "telemetryConfigRef": {"name": "page"}});
+    remote_proxy(name, spec)
 }
 
 /// One that gets the same token for everybody.

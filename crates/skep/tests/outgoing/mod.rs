@@ -1,6 +1,7 @@
 //! Credentials for servers from end to end: what is written in an MCPExternalAuthConfig is what a server is shown.
 
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use crate::place::{Place, object};
 use crate::protected::{self, Client, first_word};
@@ -15,7 +16,7 @@ pub(crate) fn endpoints() -> Vec<Value> {
     protected::python(NAME, ENDPOINTS, KEYS)
 }
 
-/// A proxy before the endpoints, that trusts their authority.
+/// A proxy before the endpoints, that trusts their authority. They speak both transports.
 pub(crate) fn remote_proxy(name: &str, mut spec: Value) -> Value {
     let trusted = json!([{"name": "trusted", "mountPath": "/trusted"}]);
     spec["podTemplateSpec"] = json!({"spec": {"containers": [{"name": "toolhive", "volumeMounts": trusted}],
@@ -23,42 +24,59 @@ pub(crate) fn remote_proxy(name: &str, mut spec: Value) -> Value {
     let env = json!([{"name": "SSL_CERT_FILE", "value": "/trusted/ca.crt"},
         {"name": "AWS_ENDPOINT_URL_STS", "value": format!("{ENDPOINTS_URL}/sts")}]);
     spec["resourceOverrides"] = json!({"proxyDeployment": {"env": env}});
-    spec["remoteUrl"] = json!(format!("{ENDPOINTS_URL}/mcp"));
+    let path = if spec["transport"] == "sse" { "sse" } else { "mcp" };
+    spec["remoteUrl"] = json!(format!("{ENDPOINTS_URL}/{path}"));
     spec["allowPrivateEndpoint"] = json!(true);
     spec["proxyPort"] = json!(8080);
     object("MCPRemoteProxy", name, &spec)
 }
 
-/// The specs of the credentials, by the names of their proxies.
-fn credentials() -> [(&'static str, Value); 3] {
+/// The kinds of credentials, by the names of what says how to get them, and that itself.
+pub(crate) fn credentials() -> [(&'static str, Value); 3] {
     // The endpoint says who asked by this value.
     let secret = json!({"name": KEYS, "key": "hmac"});
-    [
-        (
-            "exchanged",
-            json!({"type": "tokenExchange", "tokenExchange": {"tokenUrl": format!("{ENDPOINTS_URL}/token"),
-                "audience": "backend", "clientId": "exchanger", "clientSecretRef": secret, "scopes": ["read"]}}),
-        ),
-        (
-            "acting",
-            json!({"type": "obo", "obo": {"authority": ENDPOINTS_URL, "audience": "backend", "clientId": "actor",
-                "clientSecretRef": secret, "scopes": ["write"], "cacheSkew": "1m"}}),
-        ),
-        (
-            "signed",
-            json!({"type": "awsSts", "awsSts": {"region": "eu-central-1",
-                "fallbackRoleArn": "arn:aws:iam::123456789012:role/keeper",
-                "roleMappings": [{"claim": "admins", "roleArn": "arn:aws:iam::123456789012:role/admin"}]}}),
-        ),
-    ]
+    let arn = |role: &str| format!("arn:aws:iam::123456789012:role/{role}");
+    let exchange = json!({"type": "tokenExchange", "tokenExchange": {"tokenUrl": format!("{ENDPOINTS_URL}/token"),
+        "audience": "backend", "clientId": "exchanger", "clientSecretRef": secret, "scopes": ["read"]}});
+    let acting = json!({"type": "obo", "obo": {"authority": ENDPOINTS_URL, "audience": "backend", "clientId": "actor",
+        "clientSecretRef": secret, "scopes": ["write"], "cacheSkew": "1m"}});
+    let signing = json!({"type": "awsSts", "awsSts": {"region": "eu-central-1", "fallbackRoleArn": arn("visitor"),
+        "roleMappings": [{"claim": "keepers", "roleArn": arn("keeper")},
+            {"matcher": "claims.sub == 'helper'", "roleArn": arn("helper"), "priority": 1}]}});
+    [("exchanged", exchange), ("acting", acting), ("signed", signing)]
+        .map(|(name, spec)| (name, object("MCPExternalAuthConfig", name, &spec)))
 }
 
-/// The headers with which a server was called for somebody.
-pub(crate) fn shown(address: &str, token: &str) -> Value {
-    let client = Client::begin_as(address, Some(token)).unwrap();
+/// What a server is shown instead of somebody's token, by the name of the credential.
+pub(crate) fn given(credential: &str, token: &str) -> String {
+    let subject = digest(token);
+    match credential {
+        "exchanged" => format!("Bearer exchanger:a+key%0A - {subject} backend read"),
+        _ => format!("Bearer actor:a+key%0A we {subject} backend write"),
+    }
+}
+
+/// What whoever gives credentials for a token calls it.
+pub(crate) fn digest(token: &str) -> String {
+    hex::encode(Sha256::digest(token))
+}
+
+/// The headers with which a server was called for a client whose token it is not shown.
+pub(crate) fn shown(client: &Client<'_>, token: &str) -> Value {
     let (status, answer) = client.call("headers", &json!({}));
     assert_eq!(status, 200, "{answer}");
+    assert!(!answer.to_string().contains(token), "it has the caller's own token: {answer}");
     answer["result"]["structuredContent"].clone()
+}
+
+/// Whether a request was signed with the credentials of a role, which were given for a session of this name.
+pub(crate) fn is_signed(headers: &Value, token: &str, session: &str, role: &str) {
+    let authorization = headers["authorization"].as_str().unwrap_or_default();
+    assert!(authorization.starts_with("AWS4-HMAC-SHA256 Credential=KEY/"), "{authorization}");
+    assert!(authorization.contains("/eu-central-1/aws-mcp/aws4_request, SignedHeaders="), "{authorization}");
+    assert_eq!(headers["is signed"], true, "{headers}");
+    let given = format!("{} as {session} in arn:aws:iam::123456789012:role/{role}", digest(token));
+    assert_eq!(headers["x-amz-security-token"], given);
 }
 
 /// Each kind of credential, for callers who are local users with tokens.
@@ -67,8 +85,8 @@ pub(crate) async fn check(place: &Place) {
         place.apply(&object).await;
     }
     let mut proxies = Vec::new();
-    for (name, spec) in credentials() {
-        place.apply(&object("MCPExternalAuthConfig", name, &spec)).await;
+    for (name, config) in credentials() {
+        place.apply(&config).await;
         let proxy = remote_proxy(name, json!({"externalAuthConfigRef": {"name": name}}));
         let address = place.serve(&proxy).await;
         proxies.push((proxy, address));
@@ -76,18 +94,14 @@ pub(crate) async fn check(place: &Place) {
     for (proxy, address) in &proxies {
         place.until_served(proxy, address, Some("early")).await;
     }
-    for token in ["ann", "bob"] {
-        let told: Vec<Value> = proxies.iter().map(|(_, address)| shown(address, token)).collect();
-        let authorization: Vec<_> =
-            told.iter().map(|headers| headers["authorization"].as_str().unwrap_or_default()).collect();
-        assert_eq!(authorization[0], format!("Bearer exchanger:a+key%0A - {token} backend read"));
-        assert_eq!(authorization[1], format!("Bearer actor:a+key%0A we {token} backend write"));
-        let scope = "/eu-central-1/aws-mcp/aws4_request, SignedHeaders=";
-        assert!(authorization[2].starts_with("AWS4-HMAC-SHA256 Credential=KEY/"), "{}", authorization[2]);
-        assert!(authorization[2].contains(scope), "{}", authorization[2]);
+    for token in ["the token of ann", "the token of bob"] {
+        let told = proxies.iter().map(|(_, address)| shown(&Client::begin_as(address, Some(token)).unwrap(), token));
+        let told: Vec<Value> = told.collect();
+        assert_eq!(told[0]["authorization"], given("exchanged", token));
+        assert_eq!(told[1]["authorization"], given("acting", token));
         let session = told[2]["x-amz-security-token"].as_str().unwrap_or_default();
-        assert!(session.starts_with(&format!("{token} as ")), "{session}");
-        assert!(session.ends_with(" in arn:aws:iam::123456789012:role/keeper"), "{session}");
+        let user = session.split(' ').nth(2).unwrap_or_default();
+        is_signed(&told[2], token, user, "visitor");
     }
     // Nobody is called for who cannot be named.
     for (_, address) in &proxies[1..] {

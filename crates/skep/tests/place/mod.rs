@@ -5,8 +5,9 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use k8s_openapi::api::core::v1::Pod;
-use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, LogParams, Patch, PatchParams};
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::core::v1::{Pod, ServiceAccount};
+use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, LogParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
 use skep_conformance::ports::free_port;
@@ -60,6 +61,15 @@ impl Place {
     pub(crate) async fn serve(&self, workload: &Value) -> String {
         self.apply(workload).await;
         self.offer(name(workload), &proxies(workload), 8080).await
+    }
+
+    /// A token of a service account that is meant for somebody.
+    pub(crate) async fn token(&self, account: &str, audience: &str) -> String {
+        let accounts: Api<ServiceAccount> = Api::default_namespaced(self.0.clone());
+        let spec = TokenRequestSpec { audiences: Some(vec![audience.to_owned()]), ..TokenRequestSpec::default() };
+        let request = TokenRequest { spec: Some(spec), ..TokenRequest::default() };
+        let given = accounts.create_token_request(account, &PostParams::default(), &request).await.unwrap();
+        given.status.unwrap().token.unwrap()
     }
 
     /// What the proxy of a workload has printed.

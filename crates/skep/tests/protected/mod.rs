@@ -1,5 +1,7 @@
 //! A server behind policies and callbacks, and what its clients can do.
 
+mod client;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -7,7 +9,7 @@ use k8s_openapi::ByteString;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use serde_json::{Value, json};
 
-use crate::http::{Request, Response};
+pub(crate) use self::client::{Begin, Client, first_word, listening};
 
 const CALLBACKS: &str = include_str!("callbacks.py");
 const KEYS: &str = "callback-keys";
@@ -123,93 +125,4 @@ pub(crate) fn keys(name: &str) -> BTreeMap<&'static str, ByteString> {
     ]
     .map(|(name, text)| (name, ByteString(text.into_bytes())))
     .into()
-}
-
-/// A client of a protected server.
-pub(crate) struct Client<'a> {
-    address: &'a str,
-    token: Option<&'a str>,
-    session: String,
-}
-
-impl<'a> Client<'a> {
-    /// Says the first word; there is a session when it was heard.
-    pub(crate) fn begin(address: &'a str) -> Option<Self> {
-        Self::begin_as(address, None)
-    }
-
-    /// The same for somebody who has a token.
-    pub(crate) fn begin_as(address: &'a str, token: Option<&'a str>) -> Option<Self> {
-        let response = first_word(token).send(address);
-        let session = response.header("mcp-session-id").filter(|_| response.status == 200)?.to_owned();
-        Some(Self { address, token, session })
-    }
-
-    /// The answer to a request as it comes.
-    pub(crate) fn send(&self, method: &str, params: &Value) -> Response {
-        let message = json!({"jsonrpc": "2.0", "id": 2, "method": method, "params": params});
-        let request = bearing(Request::post(&message), self.token).header("MCP-Protocol-Version", "2025-06-18");
-        request.header("Mcp-Session-Id", &self.session).send(self.address)
-    }
-
-    /// The status and the answer.
-    fn ask(&self, method: &str, params: &Value) -> (u16, Value) {
-        let mut response = self.send(method, params);
-        let status = response.status;
-        (status, if response.is_stream() { response.message().unwrap() } else { response.json() })
-    }
-
-    /// The tools that are shown, as they are.
-    pub(crate) fn listed(&self) -> Vec<Value> {
-        let (status, listed) = self.ask("tools/list", &json!({}));
-        assert_eq!(status, 200, "{listed}");
-        listed["result"]["tools"].as_array().unwrap_or_else(|| panic!("no tools: {listed}")).clone()
-    }
-
-    /// The names of the tools that are shown, in their order in the alphabet.
-    pub(crate) fn tools(&self) -> Vec<String> {
-        let tools = self.listed();
-        let mut names: Vec<String> = tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect();
-        names.sort_unstable();
-        names
-    }
-
-    pub(crate) fn call(&self, tool: &str, arguments: &Value) -> (u16, Value) {
-        self.ask("tools/call", &json!({"name": tool, "arguments": arguments}))
-    }
-
-    /// Whether callbacks know the proxy by this key.
-    pub(crate) fn is_signed_with(&self, key: &str) -> Result<(), String> {
-        let (status, echo) = self.call("echo", &json!({"message": "as it was"}));
-        let is_known = status == 200 && echo["result"]["content"][0]["text"] == signed_with(key);
-        if is_known { Ok(()) } else { Err(format!("{status}: {echo}")) }
-    }
-
-    /// Policies show and allow two tools; one callback changes what is echoed, and another one refuses a sum.
-    pub(crate) fn check(&self, key: &str) {
-        assert_eq!(self.tools(), ["add", "echo"]);
-        let (status, sum) = self.call("add", &json!({"a": 2, "b": 3}));
-        assert_eq!((status, &sum["result"]["structuredContent"]["sum"]), (200, &json!(5)), "{sum}");
-        assert_eq!(self.is_signed_with(key), Ok(()));
-        for (tool, arguments, told) in [
-            ("sampling", json!({"prompt": "?"}), "Unauthorized"),
-            ("add", json!({"a": 13, "b": 3}), "Request denied by policy"),
-        ] {
-            let (status, refused) = self.call(tool, &arguments);
-            let error = json!({"code": 403, "message": told});
-            assert_eq!((status, &refused["error"], &refused["id"]), (403, &error, &json!(2)), "{tool}: {refused}");
-        }
-    }
-}
-
-/// The first word of a client.
-pub(crate) fn first_word(token: Option<&str>) -> Request {
-    let client = json!({"name": "test", "version": "1"});
-    let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
-    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello});
-    bearing(Request::post(&message), token)
-}
-
-fn bearing(request: Request, token: Option<&str>) -> Request {
-    token.into_iter().fold(request, |request, token| request.header("Authorization", &format!("Bearer {token}")))
 }

@@ -18,11 +18,12 @@ impl TokenAuthority {
         }] })
     }
 
-    /// The discovery document of a server at `server`, such as `https://127.0.0.1:6443`.
-    pub fn openid_configuration(&self, server: &str) -> Value {
+    /// The discovery document. Whoever has found it by the name of the issuer finds the keys by that, too: the address that
+    /// a server listens on may be one that pods cannot reach.
+    pub fn openid_configuration(&self) -> Value {
         json!({
             "issuer": self.issuer,
-            "jwks_uri": format!("{}{KEY_SET_PATH}", server.trim_end_matches('/')),
+            "jwks_uri": format!("{}{KEY_SET_PATH}", self.issuer.trim_end_matches('/')),
             "response_types_supported": ["id_token"],
             "subject_types_supported": ["public"],
             "id_token_signing_alg_values_supported": ["ES256"],

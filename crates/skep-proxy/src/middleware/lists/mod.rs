@@ -174,12 +174,13 @@ impl Editing {
     async fn guess(self, answer: Answer) -> Answer {
         let (parts, mut body) = answer.into_parts();
         let mut begun = Vec::new();
-        while let Some(frame) = body.frame().await {
+        while first_letter(&begun).is_none() && begun.len() <= self.largest {
+            let Some(frame) = body.frame().await else {
+                // It says nothing, and is not asked for more: as answers to messages do whose own answers come elsewhere.
+                return Answer::from_parts(parts, Body::Full(begun.into()));
+            };
             let Ok(frame) = frame else { return answer::empty(StatusCode::BAD_GATEWAY) };
             begun.extend_from_slice(frame.data_ref().map(Bytes::as_ref).unwrap_or_default());
-            if first_letter(&begun).is_some() || begun.len() > self.largest {
-                break;
-            }
         }
         let is_json = matches!(first_letter(&begun), Some(b'{' | b'['));
         let answer = Answer::from_parts(parts, body.after(begun.into()));

@@ -180,6 +180,18 @@ async fn trap_45_two_filters_deliver_a_complete_list() {
 }
 
 #[tokio::test]
+async fn an_answer_that_comes_on_another_stream_passes_two_filters() {
+    for said in ["", " \n"] {
+        let steps = ["feed", "secret"].map(|tool| Step::ToolLists(rules(&[tool], &[]))).into();
+        let guarded = Guarded::of(Dialect::Sse, steps, move |_| reply(202, &[], said)).await;
+        let list = request(5, "tools/list", &json!({})).to_string();
+        let post = Request::new("POST", "/messages?id=1").header("Content-Type", "application/json").body(list);
+        let mut answer = guarded.send(post).await;
+        assert_eq!((answer.status, answer.text().await.as_str()), (202, said));
+    }
+}
+
+#[tokio::test]
 async fn what_is_no_list_is_not_shown_to_those_who_asked_for_one() {
     for result in [
         json!({}),

@@ -1,5 +1,6 @@
 //! Callers who have to prove who they are.
 
+mod announced;
 mod answers;
 mod attacks;
 mod cluster;
