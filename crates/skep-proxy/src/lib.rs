@@ -28,6 +28,7 @@ mod readiness;
 mod reply;
 mod sessions;
 pub mod stdio;
+mod tally;
 mod tls;
 pub mod transparent;
 mod upload;

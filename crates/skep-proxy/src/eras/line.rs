@@ -125,6 +125,8 @@ impl fmt::Debug for Seat {
 pub(crate) enum NoSession {
     /// There are too many already.
     Full,
+    /// The client has this many already, which is as many as it may have.
+    TooMany(usize),
     /// The server could not be asked.
     Lost(Lost),
     /// The server did not agree: its error, or what is wrong with its answer.
@@ -146,6 +148,10 @@ impl NoSession {
     pub(crate) fn answer(self, id: Option<&Id>) -> Answer {
         match self {
             Self::Full => answer::not_ready("too many sessions at the MCP server are in use"),
+            Self::TooMany(most) => {
+                let told = format!("this client may have {most} sessions at the MCP server, and no more; end one");
+                answer::too_many(&Fault::new(INTERNAL_ERROR, told), id)
+            }
             Self::Lost(lost) => unbegun(lost.answer()),
             Self::Refused(told) => {
                 let fault = Fault::new(INTERNAL_ERROR, format!("no handshake with the MCP server: {told}"));
@@ -209,6 +215,7 @@ mod tests {
             (refused(503), false),
             (NoSession::Refused("no".to_owned()), true),
             (NoSession::Full, false),
+            (NoSession::TooMany(1), false),
             (NoSession::Lost(Lost::Unreached), false),
             (NoSession::Lost(Lost::TimedOut), false),
             (NoSession::Lost(Lost::NoSession), false),

@@ -14,7 +14,7 @@ use crate::eras::dialled::{Credentials, Dial};
 use crate::intake::{self, Accepts};
 use crate::listener::Peer;
 use crate::middleware::Exchange;
-use crate::sessions::Owner;
+use crate::sessions::{Owner, Whose};
 use crate::stdio::Streamable;
 use crate::upload::{Sent, Upload};
 
@@ -78,7 +78,7 @@ impl Transparent {
     async fn open_dialled(&self, peer: Peer, parts: &Parts, handshake: &Message) -> Result<Answer, Answer> {
         let (dial, dialled) = (self.dial(peer, parts)?, &self.dialled);
         let credentials = Credentials::new(dial.headers, dial.signer);
-        let connector = dialled.connect(dial.stream, &credentials).await;
+        let connector = dialled.connect(&dial.whose, dial.stream, &credentials).await;
         let connector = connector.map_err(|problem| problem.answer(handshake.owned_id().as_ref()))?;
         let answer = Streamable(Arc::clone(&dialled.bridge)).open(connector, parts, handshake).await?;
         if let Some(id) = answer.headers().get(header::SESSION_ID).and_then(|id| id.to_str().ok()) {
@@ -96,6 +96,7 @@ impl Transparent {
         let path = if path.path() == STREAMABLE && !self.target.is_remote { STREAM } else { path };
         let stream = join(&self.target.origin(), &path).ok_or_else(bad)?;
         let headers = self.line(peer, parts)?.headers().clone();
-        Ok(Dial { dialled: Arc::clone(&self.dialled), stream, headers, signer: parts.extensions.get().cloned() })
+        let (dialled, whose) = (Arc::clone(&self.dialled), Whose::of(parts, peer));
+        Ok(Dial { dialled, whose, stream, headers, signer: parts.extensions.get().cloned() })
     }
 }

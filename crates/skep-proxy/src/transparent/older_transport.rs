@@ -12,7 +12,7 @@ use crate::answer::Answer;
 use crate::eras::dialled::Credentials;
 use crate::listener::Peer;
 use crate::middleware::Exchange;
-use crate::sessions::Owner;
+use crate::sessions::{Owner, Whose};
 use crate::stdio::{Paths, Sse};
 
 /// Where HTTP+SSE is, where nobody says otherwise, and where streamable HTTP is.
@@ -52,7 +52,8 @@ impl Transparent {
             line = line.towards(uri);
         }
         let credentials = Credentials::new(line.headers().clone(), parts.extensions.get().cloned());
-        let connector = self.dialled.streamable(line, &credentials).map_err(|problem| problem.answer(None))?;
+        let connector = self.dialled.streamable(&Whose::of(parts, peer), line, &credentials);
+        let connector = connector.map_err(|problem| problem.answer(None))?;
         let (answer, session) = self.older().open_over(connector, peer.scheme, parts).await?;
         self.dialled.remember(&session, &credentials);
         Ok(answer)

@@ -3,6 +3,7 @@
 //! On HTTP+SSE messages are not tied to requests, like on standard input and output. So where one side speaks it and the
 //! other one speaks streamable HTTP, it is the [`Bridge`] that knows whose they are.
 
+mod room;
 mod sse;
 mod streamable;
 
@@ -15,8 +16,8 @@ use http::{HeaderMap, Method, Uri};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use skep_mcp::{Revision, method};
-use tokio::sync::Semaphore;
 
+use self::room::Room;
 use self::sse::SseServer;
 use self::streamable::StreamableServer;
 use super::http::HttpLine;
@@ -25,11 +26,10 @@ use super::own_name;
 use super::server_session::{Opener, ServerSession};
 use crate::limits::Limits;
 use crate::middleware::aws_sts::Signer;
+use crate::sessions::Whose;
 use crate::stdio::{Bridge, Connector};
 use crate::transparent::upstream::{Outgoing, Upstream};
 
-/// Sessions at the same time.
-const ALL: usize = 1024;
 /// Bytes between the bridge and a server that are under way.
 const BUFFER: usize = 64 << 10;
 
@@ -65,7 +65,7 @@ pub(crate) struct Dialled {
     pub(crate) bridge: Arc<Bridge>,
     /// As whom the sessions of clients talk to the server.
     credentials: Mutex<HashMap<Box<str>, Weak<Credentials>>>,
-    room: Arc<Semaphore>,
+    room: Arc<Room>,
     upstream: Upstream,
     largest: usize,
 }
@@ -77,41 +77,43 @@ impl Dialled {
         Arc::new(Self {
             bridge: Bridge::of_connections(patient),
             credentials: Mutex::default(),
-            room: Arc::new(Semaphore::new(ALL)),
+            room: Arc::default(),
             upstream: upstream.clone(),
             largest: limits.line_bytes,
         })
     }
 
-    /// Opens a stream of HTTP+SSE at an address.
+    /// Opens a stream of HTTP+SSE at an address, for somebody.
     pub(crate) async fn connect(
         &self,
+        whose: &Whose,
         stream: Uri,
         credentials: &Arc<Credentials>,
     ) -> Result<Box<dyn Connector>, NoSession> {
-        let room = Arc::clone(&self.room).try_acquire_owned().map_err(|_| NoSession::Full)?;
+        let place = self.room.take(whose)?;
         let server = SseServer {
             upstream: self.upstream.clone(),
             stream,
             credentials: Arc::clone(credentials),
             largest: self.largest,
             opened: Mutex::default(),
-            _room: room,
+            _place: place,
         };
         let opened = server.open().await.map_err(NoSession::Lost)?;
         *server.opened.lock() = Some(opened);
         Ok(Box::new(server))
     }
 
-    /// A server on streamable HTTP, reached by this line.
+    /// A server on streamable HTTP, reached by this line, for somebody.
     pub(crate) fn streamable(
         &self,
+        whose: &Whose,
         line: HttpLine,
         credentials: &Arc<Credentials>,
     ) -> Result<Box<dyn Connector>, NoSession> {
-        let room = Arc::clone(&self.room).try_acquire_owned().map_err(|_| NoSession::Full)?;
+        let place = self.room.take(whose)?;
         let credentials = Arc::clone(credentials);
-        Ok(Box::new(StreamableServer { line, credentials, largest: self.largest, _room: room }))
+        Ok(Box::new(StreamableServer { line, credentials, largest: self.largest, _place: place }))
     }
 
     /// Remembers as whom the session of a client talks to the server.
@@ -134,6 +136,8 @@ impl Dialled {
 #[derive(Debug)]
 pub(crate) struct Dial {
     pub(crate) dialled: Arc<Dialled>,
+    /// Whose the sessions are.
+    pub(crate) whose: Whose,
     /// Where the stream of the server is.
     pub(crate) stream: Uri,
     pub(crate) headers: HeaderMap,
@@ -144,7 +148,7 @@ impl Opener for Dial {
     fn open<'a>(&'a self, capabilities: &'a str) -> BoxFuture<'a, Result<ServerSession, NoSession>> {
         Box::pin(async move {
             let credentials = Credentials::new(self.headers.clone(), self.signer.clone());
-            let connector = self.dialled.connect(self.stream.clone(), &credentials).await?;
+            let connector = self.dialled.connect(&self.whose, self.stream.clone(), &credentials).await?;
             let capabilities: Value = serde_json::from_str(capabilities).unwrap_or_default();
             let client: Value = serde_json::from_str(&own_name()).unwrap_or_default();
             let version = Revision::NEWEST_WITH_HANDSHAKE.text();

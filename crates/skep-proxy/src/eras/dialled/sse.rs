@@ -13,8 +13,9 @@ use skep_mcp::lines::{Line, LineSplitter};
 use skep_mcp::sse::{Event, Piece, Splitter};
 use skep_mcp::{Kind, Message};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 
+use super::room::Place;
 use super::{BUFFER, Credentials};
 use crate::answer;
 use crate::eras::http::{is_stream, refusal};
@@ -41,7 +42,7 @@ pub(super) struct SseServer {
     /// The stream that was opened to find out whether there is one.
     pub(super) opened: Mutex<Option<Opened>>,
     /// Its place among all sessions.
-    pub(super) _room: OwnedSemaphorePermit,
+    pub(super) _place: Place,
 }
 
 /// A stream that is open, and where messages go.

@@ -13,9 +13,10 @@ use skep_mcp::fault::{Fault, INTERNAL_ERROR};
 use skep_mcp::lines::{Line as Text, LineSplitter};
 use skep_mcp::{Kind, Message, MetaKey, Param, Revision, method, translate};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::room::Place;
 use super::{BUFFER, Credentials};
 use crate::eras::http::HttpLine;
 use crate::eras::line::{Line, Lost, Replies};
@@ -39,7 +40,7 @@ pub(super) struct StreamableServer {
     /// So many bytes one message may have.
     pub(super) largest: usize,
     /// Its place among all sessions.
-    pub(super) _room: OwnedSemaphorePermit,
+    pub(super) _place: Place,
 }
 
 impl Connector for StreamableServer {

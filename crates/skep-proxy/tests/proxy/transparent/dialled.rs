@@ -17,9 +17,9 @@ use super::server::{Before, Reply, Seen, Server, reply, with_sessions};
 use crate::http::{PATIENCE, Request, call, initialize, modern};
 
 /// The streams of a server, each under its number.
-type Streams = Arc<Mutex<Vec<Option<mpsc::UnboundedSender<Bytes>>>>>;
+pub(crate) type Streams = Arc<Mutex<Vec<Option<mpsc::UnboundedSender<Bytes>>>>>;
 
-fn say(stream: &mpsc::UnboundedSender<Bytes>, message: &Value) {
+pub(crate) fn say(stream: &mpsc::UnboundedSender<Bytes>, message: &Value) {
     // Whoever does not listen any more is not told.
     let _ = stream.send(format!("event: message\ndata: {message}\n\n").into());
 }
@@ -40,7 +40,7 @@ fn open(streams: &Streams) -> Reply {
 }
 
 /// A server that tells in its results by whom and in which session it was asked.
-fn on_sse(streams: &Streams) -> impl Fn(&Seen) -> Reply + Send + Sync + 'static {
+pub(crate) fn on_sse(streams: &Streams) -> impl Fn(&Seen) -> Reply + Send + Sync + 'static {
     let streams = Arc::clone(streams);
     move |seen| {
         if seen.method == "GET" && seen.target == "/sse" {
@@ -146,6 +146,32 @@ async fn what_the_server_refuses_is_told() {
         let challenged = before.send(post).await;
         assert_eq!((challenged.status, challenged.header("www-authenticate")), (401, Some("Bearer scope=\"hive\"")));
     }
+}
+
+/// What a client that opened a session has, for as long as it keeps it.
+async fn open_from(before: &Before, source: [u8; 4]) -> crate::http::Response {
+    Request::post(&initialize("2025-06-18")).send_from(source, &before.address).await
+}
+
+#[tokio::test]
+async fn rule_25_one_client_does_not_take_the_sessions_of_all_others() {
+    const ANN: [u8; 4] = [127, 0, 0, 2];
+    const BOB: [u8; 4] = [127, 0, 0, 3];
+    let (_server, before, _streams) = setup().await;
+    let mut session = String::new();
+    for number in 0..256 {
+        let opened = open_from(&before, ANN).await;
+        assert_eq!(opened.status, 200, "{number}");
+        opened.header("mcp-session-id").unwrap().clone_into(&mut session);
+    }
+    let mut refused = open_from(&before, ANN).await;
+    assert_eq!((refused.status, refused.header("retry-after")), (429, Some("1")));
+    assert_eq!(refused.json().await["error"]["code"], -32603);
+    assert_eq!(open_from(&before, BOB).await.status, 200);
+    let ended = Request::new("DELETE", "/mcp").in_session(&session).send_from(ANN, &before.address).await;
+    assert_eq!(ended.status, 204);
+    let again = async { while open_from(&before, ANN).await.status == 429 {} };
+    tokio::time::timeout(PATIENCE, again).await.unwrap();
 }
 
 #[tokio::test]
