@@ -175,6 +175,37 @@ async fn rule_25_one_client_does_not_take_the_sessions_of_all_others() {
 }
 
 #[tokio::test]
+async fn what_the_server_is_slow_to_take_ends_with_the_session_and_with_the_proxy() {
+    for is_stopped in [false, true] {
+        let streams = Streams::default();
+        let (taken, mut held) = mpsc::unbounded_channel();
+        let sse = on_sse(&streams);
+        let server = Server::start(move |seen| match seen.json()["method"].as_str() {
+            Some("notifications/roots/list_changed") => {
+                // It says that it takes the message, and never comes to the end of that.
+                let (sender, receiver) = mpsc::unbounded_channel();
+                taken.send(sender).unwrap();
+                super::streams::stream(&[], receiver)
+            }
+            _ => sse(seen),
+        })
+        .await;
+        let mut before = Before::local(Dialect::Sse, &server.address).await;
+        let session = begin(&before, "/sse", "Bearer a").await;
+        let told = json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"});
+        assert_eq!(before.send(Request::post(&told).in_session(&session)).await.status, 202);
+        let body = tokio::time::timeout(PATIENCE, held.recv()).await.unwrap().unwrap();
+        body.send("taken, but").unwrap();
+        if is_stopped {
+            before.stop().await;
+        } else {
+            assert_eq!(before.send(Request::new("DELETE", "/mcp").in_session(&session)).await.status, 204);
+        }
+        tokio::time::timeout(PATIENCE, body.closed()).await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn rule_23_messages_go_to_no_other_server() {
     let elsewhere = Server::start(|_| reply(202, &[], "")).await;
     let address = elsewhere.address.clone();
