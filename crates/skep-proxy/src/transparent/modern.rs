@@ -17,11 +17,13 @@ use crate::body::Body;
 use crate::eras::http::HttpLine;
 use crate::eras::line::Unbegun;
 use crate::eras::modern_client::ModernClient;
+use crate::eras::parking;
 use crate::eras::pool::Seats;
 use crate::eras::server_session::Opener;
 use crate::eras::verdict::{self, Verdict};
 use crate::intake::{self, Accepts};
 use crate::listener::Peer;
+use crate::sessions::Whose;
 
 impl Transparent {
     /// Answers a request that stands alone, if the server has sessions only. Otherwise it is made ready to be passed on.
@@ -44,11 +46,11 @@ impl Transparent {
         if self.target.dialect == Dialect::Sse {
             // Its transport belongs to one era only.
             let opener = Arc::new(self.dial(peer, parts)?);
-            return self.open_and_serve(line, opener, parts, message).await.map(Some);
+            return self.open_and_serve(peer, line, opener, parts, message).await.map(Some);
         }
         let unknown = |unknown: verdict::Unknown| unknown.answer(message.owned_id().as_ref());
         if eras.verdict(&line).await.map_err(unknown)? == Verdict::Legacy {
-            let answer = self.open_and_serve(line.clone(), Arc::new(line.clone()), parts, message.clone()).await?;
+            let answer = self.open_and_serve(peer, line.clone(), Arc::new(line.clone()), parts, message.clone()).await?;
             let is_unbegun = answer.extensions().get::<Unbegun>().is_some();
             // A server of sessions would have opened one. It has not seen the request yet.
             if !is_unbegun || !matches!(eras.verdict(&line).await, Ok(Verdict::Modern)) {
@@ -62,6 +64,7 @@ impl Transparent {
     /// Answers a request that stands alone by a session at the server.
     async fn open_and_serve(
         &self,
+        peer: Peer,
         line: HttpLine,
         opener: Arc<dyn Opener>,
         parts: &Parts,
@@ -70,7 +73,7 @@ impl Transparent {
         intake::require_json(&parts.headers)?;
         let accepts = Accepts::read(&parts.headers)?.for_answer(&message)?;
         let client = ModernClient {
-            principal: line.holder(),
+            client: parking::Client { holder: line.holder(), whose: Whose::of(parts, peer) },
             states: self.bridging.seals.of(&self.sessions, parts, &message).await?,
             hosts: Arc::new(Seats {
                 pool: Arc::clone(&self.bridging.pool),
@@ -104,7 +107,7 @@ impl Transparent {
             let line = self.line(peer, parts)?;
             if self.bridging.eras.doubt(&line).await == Some(Verdict::Legacy) {
                 let opener = Arc::new(line.clone());
-                let answered = self.open_and_serve(line, opener, parts, message.clone()).await;
+                let answered = self.open_and_serve(peer, line, opener, parts, message.clone()).await;
                 return Err(answered.unwrap_or_else(|refusal| refusal));
             }
         }
