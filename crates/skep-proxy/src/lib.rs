@@ -31,6 +31,7 @@ pub mod stdio;
 mod tally;
 mod tls;
 pub mod transparent;
+mod turns;
 mod upload;
 
 pub use body::{Body, BodyError};

@@ -45,7 +45,6 @@ use self::bridged::Bridging;
 pub(crate) use self::headers::strip as strip_headers;
 pub use self::monitor::Probing;
 use self::read::Read;
-use self::recovery::Turns;
 pub use self::target::{Dialect, Target, TargetError};
 use self::upstream::Upstream;
 use crate::answer::{self, Answer};
@@ -59,6 +58,7 @@ use crate::middleware::{Exchange, identity};
 use crate::readiness::{Readiness, State};
 use crate::sessions::{SessionStore, Sessions};
 use crate::tls::TlsError;
+use crate::turns::Turns;
 
 /// How long to wait between two attempts to reach a server that starts.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
@@ -78,7 +78,8 @@ pub struct Transparent {
     sessions: Arc<Sessions>,
     /// Those of them that somebody listens in.
     read: Arc<Read>,
-    turns: Turns,
+    /// Lets one request at a time make the handshake of a session again.
+    turns: Turns<Arc<str>>,
     forwarded: Forwarded,
     /// Whether the server has no sessions, so that there is nothing but POST.
     is_stateless: bool,

@@ -8,7 +8,7 @@ mod sse;
 mod streamable;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -35,27 +35,44 @@ const BUFFER: usize = 64 << 10;
 
 /// As whom a server is talked to. What a client proves itself with may change while its session lasts.
 #[derive(Debug)]
-pub(crate) struct Credentials(Mutex<(HeaderMap, Option<Signer>)>);
+pub(crate) struct Credentials {
+    now: Mutex<(HeaderMap, Option<Signer>)>,
+    /// Where they are found by the name of the session, until it ends.
+    found: OnceLock<(Weak<Known>, Box<str>)>,
+}
+
+/// As whom the sessions of clients talk to the server.
+type Known = Mutex<HashMap<Box<str>, Weak<Credentials>>>;
 
 impl Credentials {
     pub(crate) fn new(headers: HeaderMap, signer: Option<Signer>) -> Arc<Self> {
-        Arc::new(Self(Mutex::new((headers, signer))))
+        Arc::new(Self { now: Mutex::new((headers, signer)), found: OnceLock::new() })
     }
 
     /// What the client proves itself with from now on.
     fn renew(&self, headers: HeaderMap, signer: Option<Signer>) {
-        *self.0.lock() = (headers, signer);
+        *self.now.lock() = (headers, signer);
     }
 
     fn outgoing(&self, method: Method, uri: Uri, body: Bytes) -> Outgoing {
-        let (headers, signer) = self.0.lock().clone();
+        let (headers, signer) = self.now.lock().clone();
         Outgoing { method, uri, headers, body, signer }
     }
 
     /// A line as whoever the client is now.
     fn on(&self, line: &HttpLine) -> HttpLine {
-        let (headers, signer) = self.0.lock().clone();
+        let (headers, signer) = self.now.lock().clone();
         line.renewed(headers, signer)
+    }
+}
+
+impl Drop for Credentials {
+    fn drop(&mut self) {
+        if let Some((known, session)) = self.found.take()
+            && let Some(known) = known.upgrade()
+        {
+            known.lock().remove(&session);
+        }
     }
 }
 
@@ -63,8 +80,7 @@ impl Credentials {
 #[derive(Debug)]
 pub(crate) struct Dialled {
     pub(crate) bridge: Arc<Bridge>,
-    /// As whom the sessions of clients talk to the server.
-    credentials: Mutex<HashMap<Box<str>, Weak<Credentials>>>,
+    known: Arc<Known>,
     room: Arc<Room>,
     upstream: Upstream,
     largest: usize,
@@ -76,7 +92,7 @@ impl Dialled {
         let patient = Limits { request: limits.session, ..limits.clone() };
         Arc::new(Self {
             bridge: Bridge::of_connections(patient),
-            credentials: Mutex::default(),
+            known: Arc::default(),
             room: Arc::default(),
             upstream: upstream.clone(),
             largest: limits.line_bytes,
@@ -118,14 +134,14 @@ impl Dialled {
 
     /// Remembers as whom the session of a client talks to the server.
     pub(crate) fn remember(&self, session: &str, credentials: &Arc<Credentials>) {
-        let mut known = self.credentials.lock();
-        known.retain(|_, credentials| credentials.strong_count() > 0);
-        known.insert(session.into(), Arc::downgrade(credentials));
+        if credentials.found.set((Arc::downgrade(&self.known), session.into())).is_ok() {
+            self.known.lock().insert(session.into(), Arc::downgrade(credentials));
+        }
     }
 
     /// What the client of a session proves itself with from now on.
     pub(crate) fn renew(&self, session: &str, headers: HeaderMap, signer: Option<Signer>) {
-        let credentials = self.credentials.lock().get(session).and_then(Weak::upgrade);
+        let credentials = self.known.lock().get(session).and_then(Weak::upgrade);
         if let Some(credentials) = credentials {
             credentials.renew(headers, signer);
         }
@@ -161,5 +177,26 @@ impl Opener for Dial {
             }
             Ok(ServerSession::of_lines(session))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transparent::{Dialect, Target};
+
+    #[test]
+    fn nothing_is_kept_of_a_session_that_has_ended() {
+        let limits = Limits::default();
+        let target = Target::local(Dialect::Sse, "http://127.0.0.1:9").unwrap();
+        let dialled = Dialled::new(&Upstream::new(&target, &limits).unwrap(), &limits);
+        let [first, second] = [(); 2].map(|()| Credentials::new(HeaderMap::new(), None));
+        dialled.remember("a", &first);
+        dialled.remember("b", &second);
+        drop(first);
+        assert_eq!(dialled.known.lock().keys().map(AsRef::as_ref).collect::<Vec<&str>>(), ["b"]);
+        let headers = HeaderMap::from_iter([(http::header::AUTHORIZATION, http::HeaderValue::from_static("fresh"))]);
+        dialled.renew("b", headers.clone(), None);
+        assert_eq!(second.now.lock().0, headers);
     }
 }
