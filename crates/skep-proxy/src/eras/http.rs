@@ -5,15 +5,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri};
+use http_body_util::{BodyExt as _, Limited};
 use skep_mcp::{Message, Param, Revision, header, method, translate};
 
 use super::holder::Holder;
-use super::line::{Line, Lost, Replies};
+use super::line::{self, Line, Lost, Replies};
 use super::reading::{Expected, Reading};
 use super::verdict::Eras;
 use crate::answer;
@@ -60,6 +62,9 @@ pub(crate) struct HttpLine {
 /// How long a server may take to take a message that it need not answer, and to hear that a session has ended.
 const TELLING: Duration = Duration::from_secs(10);
 const FAREWELL: Duration = Duration::from_secs(2);
+
+/// Bytes of what a server says when it refuses a handshake.
+const REFUSAL_BYTES: usize = 64 << 10;
 
 /// By which rules the server is talked to.
 #[derive(Debug, Clone)]
@@ -140,6 +145,10 @@ impl HttpLine {
     /// Sends a handshake. Gives the session that the server opened with its answer.
     pub(super) async fn shake_hands(&self, request: &Message) -> Result<(Option<HeaderValue>, Replies), Lost> {
         let response = self.post(request.text().clone(), Some(request)).await?;
+        if is_no_endpoint(response.status()) {
+            let refused = refused(response, request).await?;
+            return Ok((None, futures::stream::once(std::future::ready(refused)).boxed()));
+        }
         let session = response.headers().get(header::SESSION_ID).cloned();
         Ok((session, self.replies(response, request, None)))
     }
@@ -241,6 +250,20 @@ impl HttpLine {
 }
 
 pub(crate) use super::reading::{is_json, is_stream};
+
+/// Whether whoever answers so may have no endpoint for what was sent. If it does not say otherwise, it has none.
+pub(crate) fn is_no_endpoint(status: StatusCode) -> bool {
+    matches!(status, StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED)
+}
+
+/// The error with which a server refuses a request. Many that are no servers of the protocol refuse in JSON, too.
+async fn refused(response: Response<FromServer>, request: &Message) -> Result<Message, Lost> {
+    let told = refusal(&response);
+    let body = Limited::new(response.into_body(), REFUSAL_BYTES).collect().await.map_err(|_| Lost::Unreached)?;
+    let answer = Message::read(body.to_bytes()).ok();
+    let error = answer.as_ref().and_then(Message::error).map(|error| line::error(request.id().unwrap_or("0"), error));
+    error.and_then(|error| Message::read(error).ok()).ok_or_else(|| Lost::Refused(Box::new(told)))
+}
 
 /// What of a response that is none of the protocol matters to a client.
 pub(super) fn refusal(response: &Response<FromServer>) -> answer::Answer {

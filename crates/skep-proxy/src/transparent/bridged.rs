@@ -20,7 +20,7 @@ use super::target::{Dialect, Target};
 use super::upstream::FromServer;
 use crate::answer::{self, Answer};
 use crate::body::Body;
-use crate::eras::http::{HttpLine, is_json, is_stream};
+use crate::eras::http::{HttpLine, is_json, is_no_endpoint, is_stream};
 use crate::eras::legacy_client::{self, LegacyClient};
 use crate::eras::line::{self, Line};
 use crate::eras::listeners::Listeners;
@@ -99,7 +99,7 @@ impl Transparent {
     /// would have room for it otherwise.
     pub(super) async fn bridge(&self, peer: Peer, parts: &Parts, known: &mut Known) -> Result<Option<Answer>, Answer> {
         let is_modern = known.era == Some(Era::Modern);
-        if self.target.dialect != Dialect::Streamable && !is_modern {
+        if self.dialect() != Dialect::Streamable && !is_modern {
             return Ok(None);
         }
         let session = known.session.clone().filter(|session| legacy_client::is_marked(session) && !is_modern);
@@ -122,7 +122,7 @@ impl Transparent {
 
     pub(super) fn line(&self, peer: Peer, parts: &Parts) -> Result<HttpLine, Answer> {
         let bad = || answer::text(StatusCode::BAD_REQUEST, "the address cannot be passed on");
-        let path = self.target.path_and_query(&Method::POST, &parts.uri).ok_or_else(bad)?;
+        let path = self.target.path_and_query(self.dialect(), &Method::POST, &parts.uri).ok_or_else(bad)?;
         let uri = self.target.at(path).ok_or_else(bad)?;
         let headers =
             super::headers::outgoing(parts.headers.clone(), &parts.uri, &self.target, peer, Some(Era::Modern));
@@ -210,7 +210,7 @@ impl Transparent {
         let is_readable = response.status() == StatusCode::OK
             && (is_json(response.headers()) || is_stream(response.headers()))
             && !response.headers().contains_key(CONTENT_ENCODING);
-        if self.target.dialect != Dialect::Streamable || !(is_refusal || is_readable) {
+        if self.dialect() != Dialect::Streamable || !(is_refusal || is_readable) {
             return Ok(response.map(Body::FromServer));
         }
         let (mut head, body) = response.into_parts();
@@ -220,6 +220,10 @@ impl Transparent {
             if matches!(verdict, Ok(Verdict::Modern)) {
                 self.bridging.eras.refused_handshake();
                 return Err(self.open_session(peer, parts, handshake).await.unwrap_or_else(|refusal| refusal));
+            }
+            let is_strange = opening.message.is_none() && is_no_endpoint(head.status);
+            if is_strange && self.finds_stream(peer, parts).await? {
+                return Err(self.open_dialled(peer, parts, handshake).await.unwrap_or_else(|refusal| refusal));
             }
         }
         let handshake = handshake.clone();

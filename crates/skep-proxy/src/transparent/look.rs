@@ -105,7 +105,7 @@ impl Transparent {
                         told.is_none_or(|told| read(told).is_some_and(Revision::has_batches))
                     };
                     let is_in_its_revision = revision.map_or_else(told, Revision::has_batches);
-                    if !is_in_its_revision || self.target.dialect == Dialect::Sse {
+                    if !is_in_its_revision || self.dialect() == Dialect::Sse {
                         let fault = Fault::new(INVALID_REQUEST, "batches belong to revision 2025-03-26");
                         return Err(answer::bad(&fault, None));
                     }
@@ -123,7 +123,7 @@ impl Transparent {
         }
         known.between = match known.bound() {
             Some(session) => Between::of(session),
-            None if self.target.dialect == Dialect::Sse => {
+            None if self.dialect() == Dialect::Sse => {
                 self.addresses.find(&parts.uri).and_then(|stream| stream.talk.send(known.payload.as_ref()))
             }
             None if known.era == Some(Era::Legacy) && known.handshake.is_none() => {
@@ -135,7 +135,7 @@ impl Transparent {
     }
 
     fn classify(&self, message: &Message, headers: &HeaderMap, session: Option<Revision>) -> Result<Era, Answer> {
-        match self.target.dialect {
+        match self.dialect() {
             // The other era has no such transport, and says so when it comes nevertheless.
             Dialect::Sse if !intake::is_modern(headers) => Ok(Era::Legacy),
             Dialect::Sse | Dialect::Streamable => intake::classify(message, headers, session),

@@ -11,6 +11,7 @@ mod between;
 mod bridged;
 mod dialled;
 mod endpoint;
+mod found;
 mod hand_back;
 mod headers;
 mod keeping;
@@ -42,6 +43,7 @@ use tokio_util::sync::CancellationToken;
 use self::addresses::Addresses;
 use self::between::Told;
 use self::bridged::Bridging;
+use self::found::Search;
 pub(crate) use self::headers::strip as strip_headers;
 pub use self::monitor::Probing;
 use self::read::Read;
@@ -100,6 +102,8 @@ pub struct Transparent {
     addresses: Arc<Addresses>,
     /// The sessions of clients of another transport than the server's.
     dialled: Arc<Dialled>,
+    /// For a server that may be of another transport than somebody says.
+    search: Search,
 }
 
 impl Transparent {
@@ -128,6 +132,7 @@ impl Transparent {
             limits,
             told: Told::default(),
             addresses: Arc::default(),
+            search: Search::default(),
         })
     }
 
@@ -183,8 +188,9 @@ impl Transparent {
         &self.bridging.eras
     }
 
+    /// What the server speaks: what somebody says, unless it turned out to speak something else.
     pub(crate) fn dialect(&self) -> Dialect {
-        self.target.dialect
+        if self.dialled.found().is_some() { Dialect::Sse } else { self.target.dialect }
     }
 
     /// Whether the server answers now, if it is asked such things.

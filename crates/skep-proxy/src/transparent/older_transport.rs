@@ -44,6 +44,9 @@ impl Transparent {
 
     /// Opens a stream of ours instead, and a session behind it.
     pub(super) async fn open_older(&self, peer: Peer, parts: &Parts) -> Result<Answer, Answer> {
+        if let Some(stream) = self.dialled.found() {
+            self.dialled.lose(&stream);
+        }
         let mut line = self.line(peer, parts)?;
         if parts.uri.path() == STREAM
             && !self.target.is_remote

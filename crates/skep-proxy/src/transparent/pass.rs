@@ -82,7 +82,7 @@ impl Transparent {
         body = small::in_one_piece(&head, body).await?;
         if let Some(between) = known.between {
             // On the other transport answers come on the stream of the session.
-            let request = known.request().filter(|_| self.target.dialect == Dialect::Streamable);
+            let request = known.request().filter(|_| self.dialect() == Dialect::Streamable);
             body = between.answer(&mut head, body, request, self.limits.line_bytes).await;
         }
         // The stream of a session goes on until somebody ends it.
@@ -106,7 +106,7 @@ impl Transparent {
 
     /// What is done with the stream of a client that says this about itself.
     fn announced(&self, parts: &Parts, known: &Known) -> Option<Box<Announced>> {
-        if self.target.dialect != Dialect::Sse {
+        if self.dialect() != Dialect::Sse {
             return None;
         }
         let headers = &parts.headers;
@@ -127,7 +127,7 @@ impl Transparent {
     /// The request as the server gets it. Its headers are not in `parts` any more.
     pub(super) fn outgoing(&self, peer: Peer, parts: &mut Parts, known: &Known) -> Result<Outgoing, Answer> {
         let bad = || answer::text(StatusCode::BAD_REQUEST, "the address cannot be passed on");
-        let path = self.target.path_and_query(&parts.method, &parts.uri).ok_or_else(bad)?;
+        let path = self.target.path_and_query(self.dialect(), &parts.method, &parts.uri).ok_or_else(bad)?;
         let headers = std::mem::take(&mut parts.headers);
         let mut headers = headers::outgoing(headers, &parts.uri, &self.target, peer, known.era);
         if known.payload.is_some() {

@@ -10,6 +10,7 @@ mod streamable;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, Weak};
 
+use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::{HeaderMap, Method, Uri};
@@ -21,7 +22,7 @@ use self::room::Room;
 use self::sse::SseServer;
 use self::streamable::StreamableServer;
 use super::http::HttpLine;
-use super::line::{self, NoSession};
+use super::line::{self, Lost, NoSession, is_away};
 use super::own_name;
 use super::server_session::{Opener, ServerSession};
 use crate::limits::Limits;
@@ -82,6 +83,8 @@ pub(crate) struct Dialled {
     pub(crate) bridge: Arc<Bridge>,
     known: Arc<Known>,
     room: Arc<Room>,
+    /// Where the stream of the server is, if that was found out though nobody says that it has one.
+    found: ArcSwapOption<Uri>,
     upstream: Upstream,
     largest: usize,
 }
@@ -94,6 +97,7 @@ impl Dialled {
             bridge: Bridge::of_connections(patient),
             known: Arc::default(),
             room: Arc::default(),
+            found: ArcSwapOption::empty(),
             upstream: upstream.clone(),
             largest: limits.line_bytes,
         })
@@ -115,9 +119,39 @@ impl Dialled {
             opened: Mutex::default(),
             _place: place,
         };
-        let opened = server.open().await.map_err(NoSession::Lost)?;
+        let opened = server.open().await.map_err(|lost| {
+            if let Lost::Refused(answer) = &lost
+                && !lost.is_challenge()
+                && !is_away(answer.status())
+            {
+                self.lose(&server.stream);
+            }
+            NoSession::Lost(lost)
+        })?;
         *server.opened.lock() = Some(opened);
         Ok(Box::new(server))
+    }
+
+    /// Where the stream of the server was found.
+    pub(crate) fn found(&self) -> Option<Arc<Uri>> {
+        self.found.load_full()
+    }
+
+    /// Looks for a stream of the server at an address, as somebody.
+    pub(crate) async fn find(&self, whose: &Whose, stream: &Uri, credentials: &Arc<Credentials>) -> bool {
+        let is_there = self.connect(whose, stream.clone(), credentials).await.is_ok();
+        if is_there {
+            self.found.store(Some(Arc::new(stream.clone())));
+        }
+        is_there
+    }
+
+    /// There is no stream any more where one was found, so that the server is another one.
+    pub(crate) fn lose(&self, stream: &Uri) {
+        if self.found().is_some_and(|found| *found == *stream) {
+            tracing::info!("the MCP server does not speak HTTP+SSE any more");
+            self.found.store(None);
+        }
     }
 
     /// A server on streamable HTTP, reached by this line, for somebody.
