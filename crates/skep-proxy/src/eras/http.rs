@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures::StreamExt as _;
@@ -52,6 +52,8 @@ pub(crate) struct HttpLine {
     caller: Option<Arc<str>>,
     /// Whoever signs what the client sends.
     signer: Option<Signer>,
+    /// When the client's credentials end, if that is known.
+    good_until: Option<Instant>,
     speaks: Speaks,
     /// So many bytes one message of the server may have.
     largest: usize,
@@ -87,7 +89,8 @@ impl HttpLine {
     ) -> Self {
         let speaks = Speaks::Modern { mirrors, eras };
         let next = Arc::default();
-        let mut line = Self { upstream, uri, headers, caller: None, signer: None, speaks, largest, next };
+        let mut line =
+            Self { upstream, uri, headers, caller: None, signer: None, good_until: None, speaks, largest, next };
         for name in OURS {
             line.headers.remove(name);
         }
@@ -132,6 +135,23 @@ impl HttpLine {
         Self { speaks: self.speaks.clone(), next: Arc::clone(&self.next), ..now.clone() }
     }
 
+    /// The same line, whose credentials are good until then.
+    #[must_use]
+    pub(crate) fn good_until(mut self, end: Option<Instant>) -> Self {
+        self.good_until = end;
+        self
+    }
+
+    /// When its credentials end, if that is known.
+    pub(super) fn end_of_credentials(&self) -> Option<Instant> {
+        self.good_until
+    }
+
+    /// Whoever signs what the client sends.
+    pub(super) fn signer(&self) -> Option<&Signer> {
+        self.signer.as_ref()
+    }
+
     /// What the client says about itself.
     pub(crate) fn headers(&self) -> &HeaderMap {
         &self.headers
@@ -162,22 +182,31 @@ impl HttpLine {
     }
 
     /// The stream from after an event on, or the one for what belongs to no request.
-    pub(super) async fn get(&self, after: Option<&str>) -> Option<Response<FromServer>> {
+    pub(super) async fn get(&self, after: Option<&str>) -> Result<Response<FromServer>, Lost> {
         let mut outgoing = self.outgoing(Method::GET, Bytes::new(), None);
         outgoing.headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         if let Some(after) = after {
-            outgoing.headers.insert(header::LAST_EVENT_ID, HeaderValue::from_str(after).ok()?);
+            let after = HeaderValue::from_str(after).map_err(|_| Lost::Unreached)?;
+            outgoing.headers.insert(header::LAST_EVENT_ID, after);
         }
         for _ in 0..FREE_ATTEMPTS {
-            let response = self.upstream.send_once(&outgoing).await.ok()?;
+            let response = self.upstream.send_once(&outgoing).await.map_err(|_| Lost::Unreached)?;
+            if response.status() == StatusCode::OK && super::reading::is_stream(response.headers()) {
+                return Ok(response);
+            }
             if response.status() != StatusCode::CONFLICT {
-                let is_stream = response.status() == StatusCode::OK && super::reading::is_stream(response.headers());
-                return is_stream.then_some(response);
+                return Err(Lost::Refused(Box::new(refusal(&response))));
             }
             // The server has not noticed yet that the one who had the stream before is gone.
             tokio::time::sleep(FREE_PAUSE).await;
         }
-        None
+        Err(Lost::TimedOut)
+    }
+
+    /// What the server says that belongs to no request, or why it does not say it.
+    pub(super) async fn listen(&self) -> Result<Replies, Lost> {
+        let response = self.get(None).await?;
+        Ok(Reading::new(self.clone(), response, Expected::Anything, self.largest).replies())
     }
 
     fn outgoing(&self, method: Method, body: Bytes, message: Option<&Message>) -> Outgoing {
@@ -303,10 +332,7 @@ impl Line for HttpLine {
     }
 
     fn overhear(&self) -> BoxFuture<'_, Option<Replies>> {
-        Box::pin(async {
-            let response = self.get(None).await?;
-            Some(Reading::new(self.clone(), response, Expected::Anything, self.largest).replies())
-        })
+        Box::pin(async { self.listen().await.ok() })
     }
 }
 

@@ -63,6 +63,17 @@ pub(crate) enum Lost {
 }
 
 impl Lost {
+    /// Whether the same client is not answered later, either, unless it shows something else.
+    pub(super) fn is_final(&self) -> bool {
+        let Self::Refused(answer) = self else { return false };
+        answer.status().is_client_error() && !is_away(answer.status())
+    }
+
+    /// Whether the server does not take what the client proves itself with.
+    pub(super) fn is_challenge(&self) -> bool {
+        matches!(self, Self::Refused(answer) if matches!(answer.status().as_u16(), 401 | 403 | 407))
+    }
+
     /// What a client is told.
     pub(crate) fn answer(self) -> Answer {
         match self {
@@ -140,8 +151,11 @@ pub(crate) struct Unbegun;
 impl NoSession {
     /// Whether the same client gets none later, either.
     pub(super) fn is_final(&self) -> bool {
-        let Self::Lost(Lost::Refused(answer)) = self else { return matches!(self, Self::Refused(_)) };
-        answer.status().is_client_error() && !is_away(answer.status())
+        match self {
+            Self::Lost(lost) => lost.is_final(),
+            Self::Refused(_) => true,
+            Self::Full | Self::TooMany(_) => false,
+        }
     }
 
     /// What a client is told.

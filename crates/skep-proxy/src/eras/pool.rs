@@ -21,7 +21,8 @@ use super::settings::{BackendSessions, EraSettings};
 use super::verdict::Eras;
 use crate::turns::Turns;
 
-/// How long a session lives at most. One that is used then ends when it is not.
+/// How long a session lives at most, and no longer than the credentials that it was opened with. One that is used then
+/// ends when it is not.
 const OLDEST: Duration = Duration::from_hours(1);
 /// Sessions of one client, and of all.
 const PER_CLIENT: usize = 8;
@@ -135,7 +136,9 @@ impl Pool {
         let place = self.make_room(&purpose.principal)?;
         let session = Arc::new(seats.opener.open(capabilities).await?);
         let now = Instant::now();
-        let (until, opened) = (now + self.oldest, Arc::clone(&session));
+        // Never longer than what it was opened with is good, whatever those who use it show then.
+        let until = seats.line.end_of_credentials().into_iter().chain([now + self.oldest]).min().unwrap_or(now);
+        let opened = Arc::clone(&session);
         let entry = Entry { session: opened, purpose, users: 1, is_exclusive, until, used: now };
         let number = place.arrive(entry);
         Ok(Lease { pool: Arc::clone(self), number, session, is_last: false })

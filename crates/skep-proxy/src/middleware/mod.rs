@@ -17,6 +17,7 @@ mod cross_app_access;
 mod delegation;
 mod exchange;
 mod forward_headers;
+pub(crate) mod good_until;
 mod grants;
 pub(crate) mod identity;
 pub(crate) mod layer;

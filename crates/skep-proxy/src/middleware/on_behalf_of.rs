@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use http::StatusCode;
 use http::header::AUTHORIZATION;
-use http::{HeaderValue, StatusCode};
 
 use super::auth::bearer;
 use super::exchange::Exchange;
 use super::grants::kept::MARGIN;
 use super::grants::{
-    ACCESS_TOKEN, EndpointError, Given, GrantError, Kept, Key, TOKEN_EXCHANGE, TokenEndpoint, form, place,
+    ACCESS_TOKEN, Bearer, EndpointError, Given, GrantError, Kept, Key, TOKEN_EXCHANGE, TokenEndpoint, form, place,
 };
 use super::identity::Identity;
 use super::layer::{Layer, Next};
@@ -47,7 +47,7 @@ pub struct OnBehalfOf {
     endpoint: TokenEndpoint,
     /// What we prove to be the actor with.
     actor: Kept<String>,
-    kept: Kept<HeaderValue>,
+    kept: Kept<Bearer>,
     audience: String,
     scope: String,
 }
@@ -67,7 +67,7 @@ impl OnBehalfOf {
     }
 
     /// The token for a caller, as a header, and what it is kept under.
-    async fn acting(&self, identity: &Identity, token: &str) -> Result<(Key, HeaderValue), GrantError> {
+    async fn acting(&self, identity: &Identity, token: &str) -> Result<(Key, Bearer), GrantError> {
         let key = Key::of(identity, &[token, &self.audience, &self.scope]);
         let ask = || {
             let (endpoint, actor) = (self.endpoint.clone(), self.actor.clone());
@@ -122,7 +122,7 @@ impl Layer for OnBehalfOf {
                 Ok(given) => given,
                 Err(error) => return Refusal::from(error).answer(None),
             };
-            place(&mut exchange.parts.headers, &AUTHORIZATION, value);
+            place(&mut exchange.parts, &AUTHORIZATION, value);
             let answer = next.pass(exchange).await;
             if answer.status() == StatusCode::UNAUTHORIZED {
                 // The server does not take it any more, whatever it was given for.

@@ -200,6 +200,15 @@ impl EventStream {
         self.changed.notify_waiters();
     }
 
+    /// Ends it for whoever reads it now, who may come back for what follows.
+    pub(crate) fn send_away(&self) {
+        let mut log = self.log.lock();
+        log.reader += 1;
+        log.is_open = false;
+        drop(log);
+        self.changed.notify_waiters();
+    }
+
     /// When it ended.
     pub(crate) fn ended(&self) -> Option<Instant> {
         self.log.lock().end.map(|(_, when)| when)

@@ -31,7 +31,7 @@ use crate::eras::settings::{BackendEra, EraSettings};
 use crate::eras::verdict::{self, Eras, Verdict};
 use crate::intake::{self, Accepts};
 use crate::listener::Peer;
-use crate::middleware::identity;
+use crate::middleware::{good_until, identity};
 use crate::reply::whole;
 use crate::sessions::{self, Session, Unavailable};
 use crate::stdio::clients::Clients;
@@ -128,7 +128,8 @@ impl Transparent {
             super::headers::outgoing(parts.headers.clone(), &parts.uri, &self.target, peer, Some(Era::Modern));
         let (mirrors, eras) = (Arc::clone(&self.bridging.mirrors), Arc::clone(&self.bridging.eras));
         let line = HttpLine::modern(self.upstream.clone(), uri, headers, self.limits.line_bytes, mirrors, eras);
-        Ok(line.of(identity::proven(&parts.extensions).cloned(), parts.extensions.get().cloned()))
+        let line = line.of(identity::proven(&parts.extensions).cloned(), parts.extensions.get().cloned());
+        Ok(line.good_until(good_until::of(parts)))
     }
 
     async fn serve_legacy_client(

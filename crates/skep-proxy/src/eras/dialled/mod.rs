@@ -17,6 +17,7 @@ use http::{HeaderMap, Method, Uri};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use skep_mcp::{Revision, method};
+use tokio_util::sync::CancellationToken;
 
 use self::room::Room;
 use self::sse::SseServer;
@@ -51,7 +52,7 @@ impl Credentials {
     }
 
     /// What the client proves itself with from now on.
-    fn renew(&self, headers: HeaderMap, signer: Option<Signer>) {
+    pub(super) fn renew(&self, headers: HeaderMap, signer: Option<Signer>) {
         *self.now.lock() = (headers, signer);
     }
 
@@ -163,7 +164,8 @@ impl Dialled {
     ) -> Result<Box<dyn Connector>, NoSession> {
         let place = self.room.take(whose)?;
         let credentials = Arc::clone(credentials);
-        Ok(Box::new(StreamableServer { line, credentials, largest: self.largest, _place: place }))
+        let denied = CancellationToken::new();
+        Ok(Box::new(StreamableServer { line, credentials, largest: self.largest, denied, _place: place }))
     }
 
     /// Remembers as whom the session of a client talks to the server.
@@ -209,7 +211,7 @@ impl Opener for Dial {
                 let told = format!("it answers the handshake with {}", session.told());
                 return Err(NoSession::Refused(told));
             }
-            Ok(ServerSession::of_lines(session))
+            Ok(ServerSession::of_lines(session, credentials))
         })
     }
 }

@@ -121,8 +121,8 @@ impl Connector for SseServer {
             let opened = match opened {
                 Some(opened) => opened,
                 None => self.open().await.map_err(|lost| {
-                    // One that says no will not say yes.
-                    let is_final = matches!(lost, Lost::Refused(_));
+                    // Its client has to come back and prove itself anew, or there is nothing to come back to.
+                    let is_final = lost.is_final();
                     ConnectError { message: lost.fault().message.into_owned(), is_final }
                 })?,
             };

@@ -323,3 +323,71 @@ async fn the_session_at_the_server_ends_with_the_stream_of_its_client() {
     let ended = tokio::time::timeout(PATIENCE, ended).await.unwrap();
     assert_eq!((ended.target.as_str(), ended.header("mcp-session-id")), ("/mcp", Some("a-0")));
 }
+
+#[tokio::test]
+async fn a_client_of_the_older_transport_is_sent_away_when_its_credentials_are_not_taken_any_more() {
+    let (opened, mut streams) = mpsc::unbounded_channel();
+    let sessions = with_sessions("a");
+    let server = Server::start(move |seen| match seen.header("mcp-session-id") {
+        Some(_) if seen.method == "GET" => {
+            let (sender, receiver) = mpsc::unbounded_channel();
+            if opened.send(sender).is_err() {
+                return reply(401, &[("www-authenticate", "Bearer")], "");
+            }
+            super::streams::stream(&[("content-type", "text/event-stream")], receiver)
+        }
+        _ => sessions(seen),
+    })
+    .await;
+    let before = Before::local(Dialect::Streamable, &server.address).await;
+    let mut older = Older::begin(&before).await;
+    assert_eq!(older.ask(&before, 1).await["result"]["session"], "a-0");
+    // From now on the server takes its credentials for nothing.
+    let stream = tokio::time::timeout(PATIENCE, streams.recv()).await.unwrap().unwrap();
+    streams.close();
+    server.seen();
+    drop(stream);
+    assert_eq!(tokio::time::timeout(PATIENCE, older.stream.message()).await.unwrap(), None);
+    let asked = server.seen().iter().filter(|seen| seen.method == "GET" && seen.target == "/mcp").count();
+    assert_eq!(asked, 1, "it is asked once");
+}
+
+#[tokio::test]
+async fn a_session_goes_on_while_the_server_is_away_and_ends_when_its_credentials_are_not_taken_any_more() {
+    for (status, goes_on) in [(503, true), (401, false)] {
+        let (server, before, streams) = setup().await;
+        let session = begin(&before, "/sse", "Bearer a").await;
+        let mut listening = before.send(Request::listen(&session)).await;
+        let (again, refused) = (on_sse(&streams), Mutex::new(false));
+        server.replace(move |seen| {
+            if seen.method == "GET" && (!goes_on || !std::mem::replace(&mut *refused.lock().unwrap(), true)) {
+                return reply(status, &[], "");
+            }
+            again(seen)
+        });
+        streams.lock().unwrap()[0] = None;
+        if goes_on {
+            let answered = async {
+                loop {
+                    let mut answer = before.send(Request::post(&call(2, "t")).in_session(&session)).await;
+                    if answer.status == 200
+                        && let Some(session) = answer.message().await.unwrap()["result"]["session"].as_u64()
+                    {
+                        return session;
+                    }
+                    tokio::time::sleep(MOMENT).await;
+                }
+            };
+            assert_eq!(tokio::time::timeout(PATIENCE, answered).await.unwrap(), 1);
+            continue;
+        }
+        assert_eq!(tokio::time::timeout(PATIENCE, listening.message()).await.unwrap(), None);
+        let gone = async {
+            while before.send(Request::post(&call(3, "t")).in_session(&session)).await.status != 404 {
+                tokio::time::sleep(MOMENT).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, gone).await.unwrap();
+        assert_eq!(server.seen().iter().filter(|seen| seen.method == "GET").count(), 1, "it is asked once");
+    }
+}
