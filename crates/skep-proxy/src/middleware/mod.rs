@@ -51,7 +51,7 @@ pub use self::authz::{Authorizer, CedarError, CedarSettings, ClaimMapping, PdpEr
 pub use self::aws_sts::{AwsSts, AwsStsError, AwsStsSettings, RoleMapping, RoleTest, RolesError};
 pub use self::cross_app_access::{CrossAppAccess, CrossAppAccessError, CrossAppAccessSettings, NoAccess};
 pub use self::delegation::{Actor, Delegation};
-pub(crate) use self::exchange::{Exchange, Notes};
+pub(crate) use self::exchange::{Exchange, Notes, messages};
 pub use self::forward_headers::{ForwardError, ForwardHeaders};
 pub use self::grants::EndpointError;
 pub use self::identity::Identity;

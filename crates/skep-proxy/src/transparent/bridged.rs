@@ -20,6 +20,7 @@ use super::target::{Dialect, Target};
 use super::upstream::FromServer;
 use crate::answer::{self, Answer};
 use crate::body::Body;
+use crate::eras::begun_tasks::BegunTasks;
 use crate::eras::http::{HttpLine, is_json, is_no_endpoint, is_stream};
 use crate::eras::legacy_client::{self, LegacyClient};
 use crate::eras::line::{self, Line};
@@ -27,6 +28,7 @@ use crate::eras::listeners::Listeners;
 use crate::eras::parking::Parking;
 use crate::eras::pool::Pool;
 use crate::eras::seal::Seals;
+use crate::eras::session_tasks;
 use crate::eras::settings::{BackendEra, EraSettings};
 use crate::eras::verdict::{self, Eras, Verdict};
 use crate::intake::{self, Accepts};
@@ -51,6 +53,7 @@ pub(super) struct Bridging {
     pub(super) mirrors: Arc<Mirrors>,
     pub(super) seals: Seals,
     pub(super) listeners: Arc<Listeners>,
+    pub(super) tasks: Arc<BegunTasks>,
     streams: Clients,
     clients: Mutex<HashMap<Arc<str>, Arc<LegacyClient>>>,
 }
@@ -71,6 +74,7 @@ impl Bridging {
             mirrors: Arc::default(),
             seals: Seals::new(&target.origin()),
             listeners: Arc::default(),
+            tasks: Arc::default(),
             streams: Clients::default(),
             clients: Mutex::default(),
         }
@@ -227,6 +231,7 @@ impl Transparent {
                 return Err(self.open_dialled(peer, parts, handshake).await.unwrap_or_else(|refusal| refusal));
             }
         }
+        known.has_tasks = opening.message.as_ref().is_some_and(session_tasks::are_offered_in);
         let handshake = handshake.clone();
         let other = self.settle_revision(known, &handshake, opening.message.as_ref());
         if other.is_some() {

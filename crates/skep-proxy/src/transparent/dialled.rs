@@ -7,8 +7,8 @@ use http::uri::PathAndQuery;
 use http::{Method, Request, StatusCode};
 use skep_mcp::{Kind, Message, Payload, header, method};
 
-use super::Transparent;
 use super::target::{Dialect, join};
+use super::{Transparent, tasks};
 use crate::answer::{self, Answer};
 use crate::eras::dialled::{Credentials, Dial};
 use crate::intake::{self, Accepts};
@@ -57,6 +57,7 @@ impl Transparent {
             sent = body.read(&self.limits).await?;
             let payload = Sent { text: sent.text.clone(), payload: sent.payload }.payload();
             let payload = payload.map_err(|error| answer::unreadable(&error))?;
+            tasks::refuse(StatusCode::OK, &parts, &payload)?;
             if let Payload::Single(message) = &payload
                 && message.method() == method::INITIALIZE
                 && message.kind() == Kind::Request

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use skep_mcp::era::Era;
 use skep_mcp::fault::{Fault, INVALID_REQUEST};
 use skep_mcp::{Kind, Message, Param, Payload, Revision, header, method};
 
-use super::Transparent;
 use super::between::Between;
 use super::target::Dialect;
+use super::{Transparent, tasks};
 use crate::answer::{self, Answer};
 use crate::eras::alone::Alone;
 use crate::intake;
@@ -36,6 +36,8 @@ pub(super) struct Known {
     pub(super) payload: Option<Payload>,
     /// What is between the client and the server, when they speak different revisions of one era.
     pub(super) between: Option<Between>,
+    /// Whether the server says in its answer to a handshake that it has tasks.
+    pub(super) has_tasks: bool,
     /// What the answer is looked at with, when the server is of the same era and requests stand alone.
     pub(super) alone: Option<Alone>,
 }
@@ -76,6 +78,7 @@ impl Transparent {
             subject: None,
             payload: None,
             between: None,
+            has_tasks: false,
             alone: None,
         };
         let mut id = None;
@@ -112,6 +115,10 @@ impl Transparent {
                     intake::check_batch(messages)?;
                     known.era = Some(Era::Legacy);
                 }
+            }
+            if matches!(payload, Payload::Batch(_)) {
+                // Revisions that have the one do not have the other.
+                tasks::refuse(StatusCode::BAD_REQUEST, parts, &payload)?;
             }
             known.payload = Some(payload);
         } else {

@@ -28,6 +28,7 @@ mod same_era;
 mod small;
 mod talk;
 mod target;
+mod tasks;
 #[cfg(test)]
 mod tests;
 pub(crate) mod upstream;

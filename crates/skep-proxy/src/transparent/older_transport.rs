@@ -6,8 +6,8 @@ use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{Method, StatusCode};
 
-use super::Transparent;
 use super::target::{Dialect, join};
+use super::{Transparent, tasks};
 use crate::answer::Answer;
 use crate::eras::dialled::Credentials;
 use crate::listener::Peer;
@@ -70,7 +70,15 @@ impl Transparent {
     }
 
     /// Takes a message of such a session.
-    pub(super) async fn serve_older(&self, session: Arc<str>, exchange: Box<Exchange<'_>>) -> Result<Answer, Answer> {
+    pub(super) async fn serve_older(
+        &self,
+        session: Arc<str>,
+        mut exchange: Box<Exchange<'_>>,
+    ) -> Result<Answer, Answer> {
+        exchange.payload().await?;
+        if let Some(payload) = exchange.known() {
+            tasks::refuse(StatusCode::BAD_REQUEST, &exchange.parts, payload)?;
+        }
         let parts = &exchange.parts;
         if self.dialled.bridge.has_session(&session, Owner::of(parts)).await? {
             let headers = self.line(exchange.peer, parts)?.headers().clone();
