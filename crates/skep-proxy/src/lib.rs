@@ -29,8 +29,10 @@ mod readiness;
 mod reply;
 mod sessions;
 pub mod stdio;
+mod tally;
 mod tls;
 pub mod transparent;
+mod turns;
 mod upload;
 
 pub use body::{Body, BodyError};

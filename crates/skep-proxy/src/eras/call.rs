@@ -112,7 +112,7 @@ impl Call {
         let members: Vec<String> = self.parked.pending.iter().map(|(_, question)| question.as_member()).collect();
         let Self { client, request, stream, parked } = self;
         let server = server(&parked.seat).map(str::to_owned);
-        let name = client.parking.park(client.principal.clone(), parked);
+        let name = client.parking.park(&client.client, parked);
         let Some(state) = name.and_then(|name| client.states.close(&request, &State::Waiting(name))) else {
             let told = "the MCP server asks the client something, and too many calls wait for such answers already; \
                         what was called may have been done in part";

@@ -12,7 +12,7 @@ use skep_mcp::fault::{Fault, INTERNAL_ERROR, INVALID_PARAMS};
 use skep_mcp::translate::{self, Envelope};
 use skep_mcp::{Kind, Message, Param, method};
 
-use super::line::{self, Line, Replies};
+use super::line::{self, Line, Lost, Replies};
 use super::modern_client::Running;
 use super::own_name;
 use crate::pauses::Pauses;
@@ -68,6 +68,25 @@ impl Told {
     }
 }
 
+/// Why there is no stream of changes.
+struct Unheard {
+    fault: Fault,
+    /// Whether there is none later, either, unless the client shows something else.
+    is_final: bool,
+}
+
+impl Unheard {
+    fn new(told: &dyn std::fmt::Display) -> Self {
+        Self { fault: Fault::new(INTERNAL_ERROR, told.to_string()), is_final: false }
+    }
+}
+
+impl From<Lost> for Unheard {
+    fn from(lost: Lost) -> Self {
+        Self { fault: lost.fault(), is_final: lost.is_final() }
+    }
+}
+
 /// A stream of changes, and what the server will tell on it.
 struct Listening {
     replies: Replies,
@@ -75,12 +94,16 @@ struct Listening {
 }
 
 impl Changes {
-    /// Begins to listen, if that has not begun. A server that tells nothing is one that never changes.
+    /// Begins to listen, if that has not begun, or came to an end. A server that tells nothing is one that never changes.
     pub(super) async fn begin(&self, line: Arc<dyn Line>, stream: &Arc<EventStream>) {
         let mut state = self.state.lock().await;
-        if state.listener.is_none()
+        let is_over = state.listener.as_ref().is_some_and(|listener| listener.0.is_finished());
+        if (state.listener.is_none() || is_over)
             && let Ok(listening) = open(&*line, &state.resources).await
         {
+            if is_over {
+                tell_everything(&listening, stream);
+            }
             self.follow(&mut state, line, listening, stream);
         }
     }
@@ -94,7 +117,7 @@ impl Changes {
         if resources.len() > RESOURCES {
             return Err(Fault::new(INVALID_PARAMS, format!("a session watches at most {RESOURCES} resources")));
         }
-        let listening = open(&*line, &resources).await?;
+        let listening = open(&*line, &resources).await.map_err(|unheard| unheard.fault)?;
         let watched = listening.honoured["resourceSubscriptions"].as_array();
         if !watched.into_iter().flatten().any(|watched| watched == uri) {
             return Err(Fault::new(INVALID_PARAMS, format!("{uri} cannot be watched")));
@@ -108,7 +131,7 @@ impl Changes {
     pub(super) async fn remove(&self, line: Arc<dyn Line>, stream: &Arc<EventStream>, uri: &str) -> Result<(), Fault> {
         let mut state = self.state.lock().await;
         if state.resources.remove(uri) {
-            let listening = open(&*line, &state.resources).await?;
+            let listening = open(&*line, &state.resources).await.map_err(|unheard| unheard.fault)?;
             self.follow(&mut state, line, listening, stream);
         }
         Ok(())
@@ -123,7 +146,7 @@ impl Changes {
 }
 
 /// Opens a stream of changes, and waits until the server says what it will tell.
-async fn open(line: &dyn Line, resources: &BTreeSet<String>) -> Result<Listening, Fault> {
+async fn open(line: &dyn Line, resources: &BTreeSet<String>) -> Result<Listening, Unheard> {
     let mut wanted = json!({"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true});
     if !resources.is_empty() {
         wanted["resourceSubscriptions"] = json!(resources);
@@ -131,11 +154,10 @@ async fn open(line: &dyn Line, resources: &BTreeSet<String>) -> Result<Listening
     let request = line::request(method::LISTEN, &json!({"notifications": wanted}));
     let name = own_name();
     let envelope = Envelope { capabilities: "{}", client: &name, ..Default::default() };
-    let unusable = |told: &dyn std::fmt::Display| Fault::new(INTERNAL_ERROR, told.to_string());
-    let request = translate::newer_request(&request, &envelope).map_err(|error| unusable(&error))?;
-    let request = Message::read(request.into()).map_err(|error| unusable(&error))?;
+    let request = translate::newer_request(&request, &envelope).map_err(|error| Unheard::new(&error))?;
+    let request = Message::read(request.into()).map_err(|error| Unheard::new(&error))?;
     let acknowledged = async {
-        let mut replies = line.ask(&request).await.map_err(|lost| lost.fault())?;
+        let mut replies = line.ask(&request).await?;
         while let Some(message) = replies.next().await {
             if message.method() == method::ACKNOWLEDGED {
                 let told: Value = serde_json::from_str(message.as_str()).unwrap_or_default();
@@ -144,17 +166,20 @@ async fn open(line: &dyn Line, resources: &BTreeSet<String>) -> Result<Listening
             if let Some(error) = message.error() {
                 let told: Value = serde_json::from_str(error).unwrap_or_default();
                 let words = told["message"].as_str().unwrap_or("the MCP server tells no changes").to_owned();
-                return Err(Fault::new(translate::error_code(error), words));
+                let code = translate::error_code(error);
+                // A server that is in trouble may be so no longer.
+                return Err(Unheard { fault: Fault::new(code, words), is_final: code != INTERNAL_ERROR });
             }
         }
-        Err(unusable(&"the MCP server tells no changes"))
+        Err(Unheard::new(&"the MCP server tells no changes"))
     };
     tokio::time::timeout(PATIENCE, acknowledged)
         .await
-        .unwrap_or_else(|_| Err(unusable(&"the MCP server does not answer")))
+        .unwrap_or_else(|_| Err(Unheard::new(&"the MCP server does not answer")))
 }
 
-/// Hands changes on for as long as somebody keeps it.
+/// Hands changes on for as long as somebody keeps it, and the server tells them to this client. What the client proves
+/// itself with may have ended meanwhile: then its stream ends, so that it comes back with something else.
 async fn follow(
     line: Arc<dyn Line>,
     mut listening: Listening,
@@ -167,14 +192,24 @@ async fn follow(
         let mut pauses = Pauses::of_streams();
         listening = loop {
             pauses.pause().await;
-            if let Ok(listening) = open(&*line, &resources).await {
-                break listening;
+            match open(&*line, &resources).await {
+                Ok(listening) => break listening,
+                Err(refused) if refused.is_final => {
+                    let reason = &*refused.fault.message;
+                    tracing::info!(reason, "no stream of changes is opened again; that of the client ends");
+                    return stream.send_away();
+                }
+                Err(_) => {}
             }
         };
-        // What changed meanwhile is not known, so that everything may have.
-        for message in everything(&listening.honoured) {
-            stream.offer(message);
-        }
+        tell_everything(&listening, &stream);
+    }
+}
+
+/// What changed while nobody listened is not known, so that everything may have.
+fn tell_everything(listening: &Listening, stream: &EventStream) {
+    for message in everything(&listening.honoured) {
+        stream.offer(message);
     }
 }
 

@@ -20,7 +20,7 @@ use crate::middleware::identity;
 static CREDENTIALS: [HeaderName; 3] = [AUTHORIZATION, COOKIE, HeaderName::from_static("x-api-key")];
 
 /// Who has something here.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Holder {
     Known(Arc<str>),
     /// Whoever has these credentials.

@@ -2,18 +2,20 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri};
+use http_body_util::{BodyExt as _, Limited};
 use skep_mcp::{Message, Param, Revision, header, method, translate};
 
 use super::holder::Holder;
-use super::line::{Line, Lost, Replies};
+use super::line::{self, Line, Lost, Replies};
 use super::reading::{Expected, Reading};
 use super::verdict::Eras;
 use crate::answer;
@@ -50,6 +52,8 @@ pub(crate) struct HttpLine {
     caller: Option<Arc<str>>,
     /// Whoever signs what the client sends.
     signer: Option<Signer>,
+    /// When the client's credentials end, if that is known.
+    good_until: Option<Instant>,
     speaks: Speaks,
     /// So many bytes one message of the server may have.
     largest: usize,
@@ -60,6 +64,9 @@ pub(crate) struct HttpLine {
 /// How long a server may take to take a message that it need not answer, and to hear that a session has ended.
 const TELLING: Duration = Duration::from_secs(10);
 const FAREWELL: Duration = Duration::from_secs(2);
+
+/// Bytes of what a server says when it refuses a handshake.
+const REFUSAL_BYTES: usize = 64 << 10;
 
 /// By which rules the server is talked to.
 #[derive(Debug, Clone)]
@@ -82,7 +89,8 @@ impl HttpLine {
     ) -> Self {
         let speaks = Speaks::Modern { mirrors, eras };
         let next = Arc::default();
-        let mut line = Self { upstream, uri, headers, caller: None, signer: None, speaks, largest, next };
+        let mut line =
+            Self { upstream, uri, headers, caller: None, signer: None, good_until: None, speaks, largest, next };
         for name in OURS {
             line.headers.remove(name);
         }
@@ -127,6 +135,23 @@ impl HttpLine {
         Self { speaks: self.speaks.clone(), next: Arc::clone(&self.next), ..now.clone() }
     }
 
+    /// The same line, whose credentials are good until then.
+    #[must_use]
+    pub(crate) fn good_until(mut self, end: Option<Instant>) -> Self {
+        self.good_until = end;
+        self
+    }
+
+    /// When its credentials end, if that is known.
+    pub(super) fn end_of_credentials(&self) -> Option<Instant> {
+        self.good_until
+    }
+
+    /// Whoever signs what the client sends.
+    pub(super) fn signer(&self) -> Option<&Signer> {
+        self.signer.as_ref()
+    }
+
     /// What the client says about itself.
     pub(crate) fn headers(&self) -> &HeaderMap {
         &self.headers
@@ -140,6 +165,10 @@ impl HttpLine {
     /// Sends a handshake. Gives the session that the server opened with its answer.
     pub(super) async fn shake_hands(&self, request: &Message) -> Result<(Option<HeaderValue>, Replies), Lost> {
         let response = self.post(request.text().clone(), Some(request)).await?;
+        if is_no_endpoint(response.status()) {
+            let refused = refused(response, request).await?;
+            return Ok((None, futures::stream::once(std::future::ready(refused)).boxed()));
+        }
         let session = response.headers().get(header::SESSION_ID).cloned();
         Ok((session, self.replies(response, request, None)))
     }
@@ -153,22 +182,31 @@ impl HttpLine {
     }
 
     /// The stream from after an event on, or the one for what belongs to no request.
-    pub(super) async fn get(&self, after: Option<&str>) -> Option<Response<FromServer>> {
+    pub(super) async fn get(&self, after: Option<&str>) -> Result<Response<FromServer>, Lost> {
         let mut outgoing = self.outgoing(Method::GET, Bytes::new(), None);
         outgoing.headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         if let Some(after) = after {
-            outgoing.headers.insert(header::LAST_EVENT_ID, HeaderValue::from_str(after).ok()?);
+            let after = HeaderValue::from_str(after).map_err(|_| Lost::Unreached)?;
+            outgoing.headers.insert(header::LAST_EVENT_ID, after);
         }
         for _ in 0..FREE_ATTEMPTS {
-            let response = self.upstream.send_once(&outgoing).await.ok()?;
+            let response = self.upstream.send_once(&outgoing).await.map_err(|_| Lost::Unreached)?;
+            if response.status() == StatusCode::OK && super::reading::is_stream(response.headers()) {
+                return Ok(response);
+            }
             if response.status() != StatusCode::CONFLICT {
-                let is_stream = response.status() == StatusCode::OK && super::reading::is_stream(response.headers());
-                return is_stream.then_some(response);
+                return Err(Lost::Refused(Box::new(refusal(&response))));
             }
             // The server has not noticed yet that the one who had the stream before is gone.
             tokio::time::sleep(FREE_PAUSE).await;
         }
-        None
+        Err(Lost::TimedOut)
+    }
+
+    /// What the server says that belongs to no request, or why it does not say it.
+    pub(super) async fn listen(&self) -> Result<Replies, Lost> {
+        let response = self.get(None).await?;
+        Ok(Reading::new(self.clone(), response, Expected::Anything, self.largest).replies())
     }
 
     fn outgoing(&self, method: Method, body: Bytes, message: Option<&Message>) -> Outgoing {
@@ -242,6 +280,20 @@ impl HttpLine {
 
 pub(crate) use super::reading::{is_json, is_stream};
 
+/// Whether whoever answers so may have no endpoint for what was sent. If it does not say otherwise, it has none.
+pub(crate) fn is_no_endpoint(status: StatusCode) -> bool {
+    matches!(status, StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED)
+}
+
+/// The error with which a server refuses a request. Many that are no servers of the protocol refuse in JSON, too.
+async fn refused(response: Response<FromServer>, request: &Message) -> Result<Message, Lost> {
+    let told = refusal(&response);
+    let body = Limited::new(response.into_body(), REFUSAL_BYTES).collect().await.map_err(|_| Lost::Unreached)?;
+    let answer = Message::read(body.to_bytes()).ok();
+    let error = answer.as_ref().and_then(Message::error).map(|error| line::error(request.id().unwrap_or("0"), error));
+    error.and_then(|error| Message::read(error).ok()).ok_or_else(|| Lost::Refused(Box::new(told)))
+}
+
 /// What of a response that is none of the protocol matters to a client.
 pub(super) fn refusal(response: &Response<FromServer>) -> answer::Answer {
     let mut told = answer::text(response.status(), "the MCP server refuses the request");
@@ -280,10 +332,7 @@ impl Line for HttpLine {
     }
 
     fn overhear(&self) -> BoxFuture<'_, Option<Replies>> {
-        Box::pin(async {
-            let response = self.get(None).await?;
-            Some(Reading::new(self.clone(), response, Expected::Anything, self.largest).replies())
-        })
+        Box::pin(async { self.listen().await.ok() })
     }
 }
 

@@ -63,6 +63,17 @@ pub(crate) enum Lost {
 }
 
 impl Lost {
+    /// Whether the same client is not answered later, either, unless it shows something else.
+    pub(super) fn is_final(&self) -> bool {
+        let Self::Refused(answer) = self else { return false };
+        answer.status().is_client_error() && !is_away(answer.status())
+    }
+
+    /// Whether the server does not take what the client proves itself with.
+    pub(super) fn is_challenge(&self) -> bool {
+        matches!(self, Self::Refused(answer) if matches!(answer.status().as_u16(), 401 | 403 | 407))
+    }
+
     /// What a client is told.
     pub(crate) fn answer(self) -> Answer {
         match self {
@@ -125,6 +136,8 @@ impl fmt::Debug for Seat {
 pub(crate) enum NoSession {
     /// There are too many already.
     Full,
+    /// The client has this many already, which is as many as it may have.
+    TooMany(usize),
     /// The server could not be asked.
     Lost(Lost),
     /// The server did not agree: its error, or what is wrong with its answer.
@@ -138,14 +151,21 @@ pub(crate) struct Unbegun;
 impl NoSession {
     /// Whether the same client gets none later, either.
     pub(super) fn is_final(&self) -> bool {
-        let Self::Lost(Lost::Refused(answer)) = self else { return matches!(self, Self::Refused(_)) };
-        answer.status().is_client_error() && !is_away(answer.status())
+        match self {
+            Self::Lost(lost) => lost.is_final(),
+            Self::Refused(_) => true,
+            Self::Full | Self::TooMany(_) => false,
+        }
     }
 
     /// What a client is told.
     pub(crate) fn answer(self, id: Option<&Id>) -> Answer {
         match self {
             Self::Full => answer::not_ready("too many sessions at the MCP server are in use"),
+            Self::TooMany(most) => {
+                let told = format!("this client may have {most} sessions at the MCP server, and no more; end one");
+                answer::too_many(&Fault::new(INTERNAL_ERROR, told), id)
+            }
             Self::Lost(lost) => unbegun(lost.answer()),
             Self::Refused(told) => {
                 let fault = Fault::new(INTERNAL_ERROR, format!("no handshake with the MCP server: {told}"));
@@ -209,6 +229,7 @@ mod tests {
             (refused(503), false),
             (NoSession::Refused("no".to_owned()), true),
             (NoSession::Full, false),
+            (NoSession::TooMany(1), false),
             (NoSession::Lost(Lost::Unreached), false),
             (NoSession::Lost(Lost::TimedOut), false),
             (NoSession::Lost(Lost::NoSession), false),

@@ -182,7 +182,10 @@ impl Listener {
             match self.client.hosts.seat("{}", Sharing::OnlyOnce).await {
                 Ok(seat) => return self.hear(seat).await,
                 // It has none for this client, who has to ask anew to be told why.
-                Err(refused) if refused.is_final() => return None,
+                Err(refused) if refused.is_final() => {
+                    tracing::info!("no session is opened again for whoever listens, who is told that this is over");
+                    return None;
+                }
                 Err(_) => pauses.pause().await,
             }
         }

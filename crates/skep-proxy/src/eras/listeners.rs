@@ -1,6 +1,5 @@
 //! Clients that listen by a request. Each of them holds a connection and more, so they may not have any number of streams.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -14,6 +13,7 @@ use super::holder::Holder;
 use super::listen;
 use crate::answer::{self, Answer};
 use crate::open_ended::OpenEnded;
+use crate::tally::Tally;
 
 /// Streams of one client, and of all that cannot be told from each other.
 const PER_CLIENT: usize = 8;
@@ -21,7 +21,7 @@ const OF_UNKNOWN: usize = 1024;
 
 /// How many streams everybody has open.
 #[derive(Debug, Default)]
-pub(crate) struct Listeners(Mutex<HashMap<Holder, usize>>);
+pub(crate) struct Listeners(Mutex<Tally<Holder>>);
 
 impl Listeners {
     /// Lets somebody listen who wants to, unless that one does so too often already. Other requests need no place.
@@ -32,14 +32,13 @@ impl Listeners {
         let holder = Holder::of(parts);
         let most = if holder == Holder::Anybody { OF_UNKNOWN } else { PER_CLIENT };
         let mut open = self.0.lock();
-        let count = open.entry(holder.clone()).or_default();
-        if *count >= most {
+        if open.of(&holder) >= most {
             let whose = if holder == Holder::Anybody { "clients that do not say who they are" } else { "this client" };
             let told = format!("{whose} may have {most} streams of {} open, and no more; close one", method::LISTEN);
             let (fault, id) = (Fault::new(INTERNAL_ERROR, told), request.owned_id());
             return Err(answer::too_many(&fault, id.as_ref()));
         }
-        *count += 1;
+        open.add(holder.clone());
         Ok(Some(Place { listeners: Arc::clone(self), holder, result: listen::result(request) }))
     }
 }
@@ -64,13 +63,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut open = self.listeners.0.lock();
-        if let Some(count) = open.get_mut(&self.holder) {
-            *count -= 1;
-            if *count == 0 {
-                open.remove(&self.holder);
-            }
-        }
+        self.listeners.0.lock().remove(&self.holder);
     }
 }
 

@@ -7,6 +7,7 @@
 //! Nothing here knows how a server is reached; that is a [`line::Line`].
 
 pub(crate) mod alone;
+pub(crate) mod begun_tasks;
 mod call;
 pub(crate) mod changes;
 pub(crate) mod dialled;
@@ -25,6 +26,7 @@ pub(crate) mod record;
 mod rounds;
 pub(crate) mod seal;
 pub(crate) mod server_session;
+pub(crate) mod session_tasks;
 pub(crate) mod settings;
 mod tasks;
 pub(crate) mod unanswered;

@@ -12,10 +12,9 @@ use skep_mcp::fault::{Fault, INVALID_PARAMS, METHOD_NOT_FOUND};
 use skep_mcp::{Kind, Message, MetaKey, json, method, translate};
 
 use super::call::Call;
-use super::holder::Holder;
 use super::line::{self, Hosts, Lost, NoSession, Replies, Seat, Sharing};
 use super::listen;
-use super::parking::{Parked, Parking};
+use super::parking::{self, Parked, Parking};
 use super::seal::{Broken, State, States, may_ask, refusal};
 use crate::answer::{self, Answer};
 use crate::intake::Accepts;
@@ -32,7 +31,7 @@ const ASKABLE: [&str; 3] = ["elicitation", "roots", "sampling"];
 #[derive(Clone)]
 pub(crate) struct ModernClient {
     pub(crate) hosts: Arc<dyn Hosts>,
-    pub(crate) principal: Holder,
+    pub(crate) client: parking::Client,
     pub(crate) parking: Arc<Parking>,
     /// What goes from one round of a call to the next.
     pub(crate) states: States,
@@ -76,7 +75,9 @@ impl ModernClient {
     async fn call(self, accepts: Accepts, request: Message) -> Result<Answer, Answer> {
         let stream = EventStream::new(0, false);
         let call = match self.states.open(&request).map_err(|Broken| refusal(&request))? {
-            Some(State::Waiting(name)) => self.parking.take(&self.principal, &name).ok_or_else(|| refusal(&request))?,
+            Some(State::Waiting(name)) => {
+                self.parking.take(&self.client.holder, &name).ok_or_else(|| refusal(&request))?
+            }
             Some(State::OfServer(_)) => return Err(refusal(&request)),
             // The server wants the same call again.
             Some(State::Pages) | None => self.begin(&request).await?,
@@ -96,6 +97,10 @@ impl ModernClient {
             }
             _ => "{}".to_owned(),
         };
+        if capabilities != "{}" && !self.parking.has_room(&self.client) {
+            // Nothing was done yet, while a question that cannot wait would come in the midst of it.
+            return Err(answer::not_ready("too many calls wait for answers of their clients; answer one"));
+        }
         let is_alone = capabilities != "{}" || level.is_some();
         let sharing = if is_alone { Sharing::Alone } else { Sharing::Shared };
         let bad = |problem: &dyn std::fmt::Display| {
@@ -178,6 +183,6 @@ fn unknown_method(request: &Message) -> Answer {
 
 impl std::fmt::Debug for ModernClient {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("ModernClient").field("principal", &self.principal).finish_non_exhaustive()
+        formatter.debug_struct("ModernClient").field("client", &self.client).finish_non_exhaustive()
     }
 }

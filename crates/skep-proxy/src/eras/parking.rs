@@ -11,11 +11,15 @@ use skep_mcp::translate::Question;
 
 use super::holder::Holder;
 use super::line::{self, Replies, Seat};
+use crate::sessions::Whose;
+use crate::tally::Tally;
 
 /// How long a client may take to come back.
 const PATIENCE: Duration = Duration::from_mins(5);
-/// Calls that one client may leave waiting, and all clients.
+/// Calls that one client may leave waiting, those of all clients at one address that have proved nothing, and all. Several
+/// may be at one address who cannot be told from each other, and anybody can make up credentials.
 const PER_CLIENT: usize = 8;
+const PER_ADDRESS: usize = 64;
 const ALL: usize = 256;
 
 /// A call under way in a session.
@@ -36,16 +40,62 @@ impl fmt::Debug for Parked {
     }
 }
 
+/// Somebody who leaves a call waiting. Only who has the same credentials comes back for it, from wherever that is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Client {
+    pub(crate) holder: Holder,
+    /// For whom it counts.
+    pub(crate) whose: Whose,
+}
+
+impl Client {
+    /// Somebody of whom nothing is known.
+    pub(crate) fn anybody() -> Self {
+        Self { holder: Holder::Anybody, whose: Whose::At(None) }
+    }
+}
+
+impl Waiting {
+    fn has_room(&self, client: &Client) -> bool {
+        let Client { holder, whose } = client;
+        let is_proven = matches!(whose, Whose::Known(_));
+        self.calls.len() < ALL
+            && (!holder.is_known() || self.of_clients.of(holder) < PER_CLIENT)
+            && (is_proven || self.of_addresses.of(whose) < PER_ADDRESS)
+    }
+
+    fn insert(&mut self, name: String, place: Place) {
+        self.of_clients.add(place.whose.holder.clone());
+        self.of_addresses.add(place.whose.whose.clone());
+        self.calls.insert(name, place);
+    }
+
+    fn remove(&mut self, name: &str) -> Option<Place> {
+        let place = self.calls.remove(name)?;
+        self.of_clients.remove(&place.whose.holder);
+        self.of_addresses.remove(&place.whose.whose);
+        Some(place)
+    }
+}
+
 /// All calls that wait for their clients. They are in this process only.
 #[derive(Debug)]
 pub(crate) struct Parking {
-    waiting: Mutex<HashMap<String, Place>>,
+    waiting: Mutex<Waiting>,
     is_on: bool,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    /// By the names that their clients come back with, which nobody can guess.
+    calls: HashMap<String, Place>,
+    of_clients: Tally<Holder>,
+    of_addresses: Tally<Whose>,
 }
 
 #[derive(Debug)]
 struct Place {
-    principal: Holder,
+    whose: Client,
     parked: Parked,
     since: Instant,
 }
@@ -60,25 +110,27 @@ impl Parking {
         self.is_on
     }
 
+    /// Whether a client may leave one more call waiting.
+    pub(super) fn has_room(&self, client: &Client) -> bool {
+        self.waiting.lock().has_room(client)
+    }
+
     /// Keeps a call, and gives the name by which its client comes back for it. Nothing when there are too many.
-    pub(super) fn park(&self, principal: Holder, parked: Parked) -> Option<String> {
+    pub(super) fn park(&self, client: &Client, parked: Parked) -> Option<String> {
         let mut waiting = self.waiting.lock();
-        let own = waiting.values().filter(|place| place.principal == principal).count();
-        // Those who cannot be told from each other share the larger number.
-        let most = if principal.is_known() { PER_CLIENT } else { ALL };
-        if own >= most || waiting.len() >= ALL {
+        if !waiting.has_room(client) {
             return None;
         }
         let name = uuid::Uuid::new_v4().to_string();
-        waiting.insert(name.clone(), Place { principal, parked, since: Instant::now() });
+        waiting.insert(name.clone(), Place { whose: client.clone(), parked, since: Instant::now() });
         Some(name)
     }
 
     /// The call that a client comes back for, once.
-    pub(super) fn take(&self, principal: &Holder, name: &str) -> Option<Parked> {
+    pub(super) fn take(&self, holder: &Holder, name: &str) -> Option<Parked> {
         let mut waiting = self.waiting.lock();
-        let place = waiting.get(name)?;
-        let is_it = place.principal == *principal && place.since.elapsed() < PATIENCE;
+        let place = waiting.calls.get(name)?;
+        let is_it = place.whose.holder == *holder && place.since.elapsed() < PATIENCE;
         if is_it { waiting.remove(name).map(|place| place.parked) } else { None }
     }
 
@@ -95,10 +147,9 @@ impl Parking {
     async fn give_up(&self, is_over: impl Fn(&Place) -> bool) {
         let over: Vec<Place> = {
             let mut waiting = self.waiting.lock();
-            let (over, kept) = std::mem::take(&mut *waiting).into_iter().partition(|(_, place)| is_over(place));
-            *waiting = kept;
-            let over: HashMap<String, Place> = over;
-            over.into_values().collect()
+            let over = waiting.calls.iter().filter(|(_, place)| is_over(place)).map(|(name, _)| name.clone());
+            let over: Vec<String> = over.collect();
+            over.iter().filter_map(|name| waiting.remove(name)).collect()
         };
         // All at once: a server that does not listen to one of them need not make the others wait.
         let told = over.into_iter().map(async |Place { parked, .. }| {

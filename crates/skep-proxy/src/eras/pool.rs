@@ -4,28 +4,32 @@
 //! credentials cannot be told from another one, so that it gets a session for each request. Somebody may want it otherwise:
 //! a session for each request of everybody, or one that all share who cannot be told from each other.
 
-use std::collections::HashMap;
+mod entries;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 
+use self::entries::{Entries, Entry, Number};
 use super::holder::Holder;
 use super::http::HttpLine;
 use super::line::{Hosts, Lost, NoSession, Seat, Sharing};
 use super::server_session::{Opener, ServerSession};
 use super::settings::{BackendSessions, EraSettings};
 use super::verdict::Eras;
+use crate::turns::Turns;
 
-/// How long a session lives at most. One that is used then ends when it is not.
+/// How long a session lives at most, and no longer than the credentials that it was opened with. One that is used then
+/// ends when it is not.
 const OLDEST: Duration = Duration::from_hours(1);
 /// Sessions of one client, and of all.
 const PER_CLIENT: usize = 8;
 const ALL: usize = 256;
 
 /// What a session is for.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Purpose {
     principal: Holder,
     /// What the client can be asked: an object.
@@ -40,29 +44,17 @@ pub(crate) struct Pool {
     /// How long one lives that nobody uses, and how long at most.
     idle: Duration,
     oldest: Duration,
-    sessions: Mutex<Vec<Entry>>,
-    /// Whose sessions are being opened. They have their places already. Locked after the sessions.
-    coming: Mutex<Vec<Holder>>,
+    sessions: Mutex<Entries>,
     /// One session at a time is opened for a purpose; the others of that purpose find it open.
-    opening: Mutex<HashMap<Purpose, Arc<tokio::sync::Mutex<()>>>>,
+    opening: Turns<Purpose>,
     farewells: Mutex<tokio::task::JoinSet<()>>,
-}
-
-#[derive(Debug)]
-struct Entry {
-    session: Arc<ServerSession>,
-    purpose: Purpose,
-    users: usize,
-    /// Whether the one user does not share it.
-    is_exclusive: bool,
-    opened: Instant,
-    used: Instant,
 }
 
 /// The use of a session. When it is dropped, the session is for the next one, or ends.
 #[derive(Debug)]
 pub(crate) struct Lease {
     pool: Arc<Pool>,
+    number: Number,
     session: Arc<ServerSession>,
     /// Whether nobody uses it afterwards.
     is_last: bool,
@@ -106,8 +98,7 @@ impl Pool {
             idle: settings.session_idle,
             oldest: OLDEST,
             sessions: Mutex::default(),
-            coming: Mutex::default(),
-            opening: Mutex::default(),
+            opening: Turns::default(),
             farewells: Mutex::default(),
         }
     }
@@ -133,71 +124,48 @@ impl Pool {
         if let Some(lease) = self.take(&purpose, is_exclusive) {
             return Ok(lease);
         }
-        let turn = {
-            let mut opening = self.opening.lock();
-            opening.retain(|_, turn| Arc::strong_count(turn) > 1);
-            Arc::clone(opening.entry(purpose.clone()).or_default())
-        };
+        let turn = (!is_exclusive).then(|| self.opening.of(&purpose));
         // Held across the handshake on purpose: whoever waits here finds the session open.
-        let _turn = if is_exclusive { None } else { Some(turn.lock().await) };
+        let _turn = match &turn {
+            Some(turn) => Some(turn.come().await),
+            None => None,
+        };
         if let Some(lease) = self.take(&purpose, is_exclusive) {
             return Ok(lease);
         }
-        let _place = self.make_room(&purpose.principal)?;
+        let place = self.make_room(&purpose.principal)?;
         let session = Arc::new(seats.opener.open(capabilities).await?);
         let now = Instant::now();
-        let lease = Lease { pool: Arc::clone(self), session: Arc::clone(&session), is_last: false };
-        self.sessions.lock().push(Entry { session, purpose, users: 1, is_exclusive, opened: now, used: now });
-        Ok(lease)
+        // Never longer than what it was opened with is good, whatever those who use it show then.
+        let until = seats.line.end_of_credentials().into_iter().chain([now + self.oldest]).min().unwrap_or(now);
+        let opened = Arc::clone(&session);
+        let entry = Entry { session: opened, purpose, users: 1, is_exclusive, until, used: now };
+        let number = place.arrive(entry);
+        Ok(Lease { pool: Arc::clone(self), number, session, is_last: false })
     }
 
     /// A session that is open already.
     fn take(self: &Arc<Self>, purpose: &Purpose, is_exclusive: bool) -> Option<Lease> {
-        let mut sessions = self.sessions.lock();
-        let is_free =
-            |entry: &Entry| if is_exclusive { entry.users == 0 } else { entry.users == 0 || !entry.is_exclusive };
-        let entry = sessions.iter_mut().find(|entry| {
-            entry.purpose == *purpose
-                && self.keeps(&purpose.principal)
-                && entry.opened.elapsed() < self.oldest
-                && is_free(entry)
-        })?;
-        entry.users += 1;
-        entry.is_exclusive = is_exclusive;
-        Some(Lease { pool: Arc::clone(self), session: Arc::clone(&entry.session), is_last: false })
+        if !self.keeps(&purpose.principal) {
+            return None;
+        }
+        let (number, session) = self.sessions.lock().take(purpose, is_exclusive)?;
+        Some(Lease { pool: Arc::clone(self), number, session, is_last: false })
     }
 
     /// A place for a session that is to be opened. Ends sessions that nobody uses, if there are too many.
     fn make_room(&self, principal: &Holder) -> Result<Coming<'_>, NoSession> {
-        let mut sessions = self.sessions.lock();
-        let mut coming = self.coming.lock();
-        let own = |entry: &Entry| entry.purpose.principal == *principal && principal.is_known();
-        let own_coming = coming.iter().filter(|holder| *holder == principal && principal.is_known()).count();
-        loop {
-            let is_own_full = sessions.iter().filter(|entry| own(entry)).count() + own_coming >= PER_CLIENT;
-            if !is_own_full && sessions.len() + coming.len() < ALL {
-                break;
-            }
-            let unused =
-                sessions.iter().enumerate().filter(|(_, entry)| entry.users == 0 && (!is_own_full || own(entry)));
-            let Some((index, _)) = unused.min_by_key(|(_, entry)| entry.used) else { return Err(NoSession::Full) };
-            let entry = sessions.swap_remove(index);
-            self.end(entry.session);
+        let mut gone = Vec::new();
+        let made = self.sessions.lock().make_room(principal, &mut gone);
+        for session in gone {
+            self.end(session);
         }
-        coming.push(principal.clone());
-        Ok(Coming { pool: self, principal: principal.clone() })
+        made.map(|()| Coming { pool: self, principal: Some(principal.clone()) })
     }
 
     /// Ends the sessions that were not used for too long.
     pub(crate) fn sweep(&self) {
-        let mut sessions = self.sessions.lock();
-        let is_over = |entry: &Entry| {
-            entry.users == 0 && (entry.used.elapsed() > self.idle || entry.opened.elapsed() > self.oldest)
-        };
-        let (over, kept) = std::mem::take(&mut *sessions).into_iter().partition(is_over);
-        *sessions = kept;
-        drop(sessions);
-        let over: Vec<Entry> = over;
+        let over = self.sessions.lock().sweep(self.idle);
         for entry in over {
             self.end(entry.session);
         }
@@ -205,7 +173,8 @@ impl Pool {
 
     /// Ends all sessions, and waits until the server was told.
     pub(crate) async fn close(&self) {
-        for entry in std::mem::take(&mut *self.sessions.lock()) {
+        let all = self.sessions.lock().clear();
+        for entry in all {
             self.end(entry.session);
         }
         let mut farewells = std::mem::take(&mut *self.farewells.lock());
@@ -224,14 +193,24 @@ impl Pool {
 /// The place of a session that is being opened. When it is open it has a place of its own.
 struct Coming<'a> {
     pool: &'a Pool,
-    principal: Holder,
+    principal: Option<Holder>,
+}
+
+impl Coming<'_> {
+    /// The session is open.
+    fn arrive(mut self, entry: Entry) -> Number {
+        let mut sessions = self.pool.sessions.lock();
+        if let Some(principal) = self.principal.take() {
+            sessions.leave_room(&principal);
+        }
+        sessions.insert(entry)
+    }
 }
 
 impl Drop for Coming<'_> {
     fn drop(&mut self) {
-        let mut coming = self.pool.coming.lock();
-        if let Some(place) = coming.iter().position(|holder| *holder == self.principal) {
-            coming.swap_remove(place);
+        if let Some(principal) = self.principal.take() {
+            self.pool.sessions.lock().leave_room(&principal);
         }
     }
 }
@@ -239,23 +218,21 @@ impl Drop for Coming<'_> {
 impl Lease {
     /// The server does not know the session any more.
     pub(crate) fn lost(self) {
-        self.pool.sessions.lock().retain(|entry| !Arc::ptr_eq(&entry.session, &self.session));
+        self.pool.sessions.lock().remove(self.number);
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
         let mut sessions = self.pool.sessions.lock();
-        let Some(index) = sessions.iter().position(|entry| Arc::ptr_eq(&entry.session, &self.session)) else { return };
-        let Some(entry) = sessions.get_mut(index) else { return };
-        entry.users -= 1;
-        entry.used = Instant::now();
-        let is_over =
-            self.is_last || !self.pool.keeps(&entry.purpose.principal) || entry.opened.elapsed() >= self.pool.oldest;
+        let Some(entry) = sessions.release(self.number) else { return };
+        let is_over = self.is_last || !self.pool.keeps(&entry.purpose.principal) || Instant::now() >= entry.until;
         if entry.users == 0 && is_over {
-            let entry = sessions.swap_remove(index);
+            let ended = sessions.remove(self.number);
             drop(sessions);
-            self.pool.end(entry.session);
+            if let Some(entry) = ended {
+                self.pool.end(entry.session);
+            }
         }
     }
 }

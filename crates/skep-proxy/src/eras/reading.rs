@@ -176,7 +176,7 @@ impl Reading {
         while self.resumptions < RESUMPTIONS {
             self.resumptions += 1;
             tokio::time::sleep(self.retry).await;
-            if let Some(response) = self.line.get(Some(&after)).await {
+            if let Ok(response) = self.line.get(Some(&after)).await {
                 self.form = Form::Events(Splitter::new(self.largest));
                 self.body = response.into_body();
                 return true;

@@ -179,15 +179,26 @@ impl Seals {
         if !may_ask(request.method()) && !is_about_tasks {
             return Ok(states(None));
         }
+        match self.key(sessions).await {
+            Ok(key) => Ok(states(Some(key))),
+            Err(Unavailable) if !is_about_tasks && param(request, STATE).is_none() => Ok(states(None)),
+            Err(unavailable) => Err(unavailable),
+        }
+    }
+}
+
+impl Seals {
+    /// What the tasks of somebody are known by, whatever is asked.
+    pub(crate) async fn of_tasks(&self, sessions: &Sessions, holder: Holder) -> Result<States, Unavailable> {
+        Ok(States { seal: Some(self.key(sessions).await?), server: self.server.clone(), holder })
+    }
+
+    async fn key(&self, sessions: &Sessions) -> Result<Arc<Seal>, Unavailable> {
         let key = self.key.get_or_try_init(async || {
             let key = sessions.secret().await?;
             Seal::new(&key).map(Arc::new).map_err(|_| Unavailable)
         });
-        match key.await {
-            Ok(key) => Ok(states(Some(Arc::clone(key)))),
-            Err(Unavailable) if !is_about_tasks && param(request, STATE).is_none() => Ok(states(None)),
-            Err(unavailable) => Err(unavailable),
-        }
+        key.await.cloned()
     }
 }
 

@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use skep_mcp::{Kind, Message, Revision, json, method};
 
+use super::dialled::Credentials;
 use super::http::HttpLine;
 use super::line::{self, Line, Lost, NoSession};
 use crate::stdio::LineSession;
@@ -29,7 +30,8 @@ pub(crate) struct ServerSession {
 enum Opened {
     /// As its client talked to it last, which is how it is ended, too.
     Http(Box<Mutex<HttpLine>>),
-    Lines(LineSession),
+    /// One whose connection talks as its client did last.
+    Lines(LineSession, Arc<Credentials>),
 }
 
 impl ServerSession {
@@ -38,9 +40,9 @@ impl ServerSession {
         Self { line: Opened::Http(Box::new(Mutex::new(line))), agreed: agreed.into() }
     }
 
-    /// A session with a server that is talked to in lines.
-    pub(crate) fn of_lines(session: LineSession) -> Self {
-        Self { agreed: Arc::clone(session.told()), line: Opened::Lines(session) }
+    /// A session with a server that is talked to in lines, as whoever has these credentials.
+    pub(super) fn of_lines(session: LineSession, credentials: Arc<Credentials>) -> Self {
+        Self { agreed: Arc::clone(session.told()), line: Opened::Lines(session, credentials) }
     }
 
     /// The way to the server, for a client that comes by this line now. What is said with a request is its own:
@@ -52,7 +54,10 @@ impl ServerSession {
                 *line = line.said_as(now);
                 Arc::new(line.clone())
             }
-            Opened::Lines(session) => session.line(),
+            Opened::Lines(session, credentials) => {
+                credentials.renew(now.headers().clone(), now.signer().cloned());
+                session.line()
+            }
         }
     }
 

@@ -89,13 +89,13 @@ impl States {
     }
 
     /// An id as the client knows it, from one as the server does. It is always the same one.
-    fn clients(&self, id: &str) -> Option<String> {
+    pub(super) fn clients(&self, id: &str) -> Option<String> {
         let tag = self.seal.as_ref()?.tag(self.task(id).as_ref());
         Some(format!("{}.{id}", URL_SAFE_NO_PAD.encode(tag)))
     }
 
     /// The other way round, if the client has it from here.
-    fn servers(&self, id: &str) -> Option<String> {
+    pub(super) fn servers(&self, id: &str) -> Option<String> {
         let (tag, id) = id.split_once('.')?;
         let tag = URL_SAFE_NO_PAD.decode(tag).ok()?;
         self.seal.as_ref()?.has_made(self.task(id).as_ref(), &tag).then(|| id.to_owned())

@@ -7,7 +7,7 @@ use http::HeaderValue;
 use url::{Host, Url};
 
 use super::grants::kept::MARGIN;
-use super::grants::{EndpointError, GrantError, Kept, Key, TOKEN_EXCHANGE, TokenEndpoint, form};
+use super::grants::{Bearer, EndpointError, GrantError, Kept, Key, TOKEN_EXCHANGE, TokenEndpoint, form};
 use super::identity::Identity;
 use super::unverified::Unverified;
 
@@ -80,7 +80,7 @@ pub struct NoAccess;
 pub struct CrossAppAccess {
     idp: TokenEndpoint,
     target: TokenEndpoint,
-    kept: Kept<HeaderValue>,
+    kept: Kept<Bearer>,
     audience: String,
     resource: String,
     scope: String,
@@ -150,7 +150,7 @@ impl CrossAppAccess {
             };
             asked.await.inspect_err(|error| tracing::warn!(%error, "another application gives no token"))
         };
-        self.kept.get(key, || ask).await.map_err(|_| NoAccess)
+        self.kept.get(key, || ask).await.map(|bearer| bearer.header).map_err(|_| NoAccess)
     }
 }
 

@@ -129,7 +129,8 @@ pub(crate) fn proven(extensions: &http::Extensions) -> Option<&Arc<str>> {
     of_token(extensions).map(|identity| &identity.principal)
 }
 
-fn of_token(extensions: &http::Extensions) -> Option<&Identity> {
+/// Who calls, if that was proved by a token.
+pub(super) fn of_token(extensions: &http::Extensions) -> Option<&Identity> {
     let identity = extensions.get::<Arc<Notes>>()?.identity()?;
     Some(identity.as_ref()).filter(|identity| !identity.token.is_empty())
 }

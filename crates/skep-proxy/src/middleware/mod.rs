@@ -17,6 +17,7 @@ mod cross_app_access;
 mod delegation;
 mod exchange;
 mod forward_headers;
+pub(crate) mod good_until;
 mod grants;
 pub(crate) mod identity;
 pub(crate) mod layer;
@@ -51,7 +52,7 @@ pub use self::authz::{Authorizer, CedarError, CedarSettings, ClaimMapping, PdpEr
 pub use self::aws_sts::{AwsSts, AwsStsError, AwsStsSettings, RoleMapping, RoleTest, RolesError};
 pub use self::cross_app_access::{CrossAppAccess, CrossAppAccessError, CrossAppAccessSettings, NoAccess};
 pub use self::delegation::{Actor, Delegation};
-pub(crate) use self::exchange::{AsSent, Exchange, Notes};
+pub(crate) use self::exchange::{AsSent, Exchange, Notes, messages};
 pub use self::forward_headers::{ForwardError, ForwardHeaders};
 pub use self::grants::EndpointError;
 pub use self::identity::Identity;

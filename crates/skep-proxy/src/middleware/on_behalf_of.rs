@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use http::StatusCode;
 use http::header::AUTHORIZATION;
-use http::{HeaderValue, StatusCode};
 use tokio::time::Instant;
 
 use super::auth::bearer;
 use super::exchange::Exchange;
 use super::grants::kept::MARGIN;
 use super::grants::{
-    ACCESS_TOKEN, EndpointError, Given, GrantError, Kept, Key, TOKEN_EXCHANGE, TokenEndpoint, form, place,
+    ACCESS_TOKEN, Bearer, EndpointError, Given, GrantError, Kept, Key, TOKEN_EXCHANGE, TokenEndpoint, form, place,
 };
 use super::identity::Identity;
 use super::layer::{Layer, Next};
@@ -57,7 +57,7 @@ struct Actor {
 pub struct OnBehalfOf {
     endpoint: TokenEndpoint,
     actor: Kept<Actor>,
-    kept: Kept<HeaderValue>,
+    kept: Kept<Bearer>,
     audience: String,
     scope: String,
 }
@@ -77,7 +77,7 @@ impl OnBehalfOf {
     }
 
     /// The token for a caller, as a header, and what it is kept under.
-    async fn acting(&self, identity: &Identity, token: &str) -> Result<(Key, HeaderValue), GrantError> {
+    async fn acting(&self, identity: &Identity, token: &str) -> Result<(Key, Bearer), GrantError> {
         let key = Key::of(identity, &[token, &self.audience, &self.scope]);
         let ask = || {
             let question = Question {
@@ -106,7 +106,7 @@ struct Question {
 
 impl Question {
     /// Asks once more as somebody else when the endpoint refuses: it may have taken back the token that says who we are.
-    async fn ask(&self, kept: &Kept<Actor>) -> Result<Given<HeaderValue>, GrantError> {
+    async fn ask(&self, kept: &Kept<Actor>) -> Result<Given<Bearer>, GrantError> {
         let actor = actor(&self.endpoint, kept).await?;
         let answer = self.ask_as(&actor.token).await;
         let is_refused = matches!(answer, Err(GrantError::Status(_) | GrantError::Refused));
@@ -118,7 +118,7 @@ impl Question {
         self.ask_as(&renewed.token).await
     }
 
-    async fn ask_as(&self, actor: &str) -> Result<Given<HeaderValue>, GrantError> {
+    async fn ask_as(&self, actor: &str) -> Result<Given<Bearer>, GrantError> {
         let question = form(&[
             ("grant_type", TOKEN_EXCHANGE),
             ("subject_token", &self.token),
@@ -162,7 +162,7 @@ impl Layer for OnBehalfOf {
                 Ok(given) => given,
                 Err(error) => return Refusal::from(error).answer(None),
             };
-            place(&mut exchange.parts.headers, &AUTHORIZATION, value);
+            place(&mut exchange.parts, &AUTHORIZATION, value);
             let answer = next.pass(exchange).await;
             if answer.status() == StatusCode::UNAUTHORIZED {
                 // The server does not take it any more, whatever it was given for.

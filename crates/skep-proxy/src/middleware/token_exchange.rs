@@ -4,13 +4,15 @@
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::header::AUTHORIZATION;
-use http::{HeaderName, HeaderValue, StatusCode};
+use http::{HeaderName, StatusCode};
 
 use super::auth::bearer;
 use super::exchange::Exchange;
 use super::forward_headers::{ForwardError, for_credential};
 use super::grants::kept::MARGIN;
-use super::grants::{ACCESS_TOKEN, EndpointError, GrantError, Kept, Key, TOKEN_EXCHANGE, TokenEndpoint, form, place};
+use super::grants::{
+    ACCESS_TOKEN, Bearer, EndpointError, GrantError, Kept, Key, TOKEN_EXCHANGE, TokenEndpoint, form, place,
+};
 use super::identity::Identity;
 use super::layer::{Layer, Next};
 use super::refusal::Refusal;
@@ -55,7 +57,7 @@ pub enum TokenExchangeError {
 #[derive(Debug)]
 pub struct TokenExchange {
     endpoint: TokenEndpoint,
-    kept: Kept<HeaderValue>,
+    kept: Kept<Bearer>,
     audience: String,
     scope: String,
     subject_token_type: String,
@@ -94,7 +96,7 @@ impl TokenExchange {
     }
 
     /// The new token, as a header, and what it is kept under.
-    async fn exchanged(&self, identity: &Identity, token: &str) -> Result<(Key, HeaderValue), GrantError> {
+    async fn exchanged(&self, identity: &Identity, token: &str) -> Result<(Key, Bearer), GrantError> {
         let key = Key::of(identity, &[token]);
         let ask = || {
             let (endpoint, question) = (self.endpoint.clone(), self.question(token));
@@ -119,7 +121,7 @@ impl Layer for TokenExchange {
                 Ok(given) => given,
                 Err(error) => return Refusal::from(error).answer(None),
             };
-            place(&mut exchange.parts.headers, &self.header, value);
+            place(&mut exchange.parts, &self.header, value);
             let answer = next.pass(exchange).await;
             if answer.status() == StatusCode::UNAUTHORIZED {
                 // The server does not take it any more, whatever it was given for.

@@ -1,12 +1,14 @@
 //! Sessions in the memory of this process.
 
-use std::collections::HashMap;
+mod entries;
+
 use std::sync::Arc;
 use std::time::Instant;
 
 use parking_lot::Mutex;
 
-use super::{Lifetimes, Metadata, Session, Whose};
+use self::entries::{Entries, Entry};
+use super::{Lifetimes, Metadata, Session};
 
 /// The sessions of one proxy. When there are too many, one ends that was idle the longest: among those of the same client if
 /// that has too many itself, and else among those of the client that has most.
@@ -17,47 +19,6 @@ pub(super) struct Memory {
     most: usize,
     /// The same of one client.
     most_each: usize,
-}
-
-#[derive(Debug, Default)]
-struct Entries {
-    sessions: HashMap<Arc<str>, Entry>,
-    /// How many everybody has.
-    counts: HashMap<Whose, usize>,
-}
-
-#[derive(Debug)]
-struct Entry {
-    session: Arc<Session>,
-    whose: Whose,
-    began: Instant,
-    used: Instant,
-}
-
-impl Entries {
-    fn insert(&mut self, session: Session, now: Instant) {
-        let (id, whose) = (Arc::clone(&session.id), session.whose());
-        self.remove(&id);
-        *self.counts.entry(whose.clone()).or_default() += 1;
-        self.sessions.insert(id, Entry { session: Arc::new(session), whose, began: now, used: now });
-    }
-
-    fn remove(&mut self, id: &str) -> Option<Entry> {
-        let entry = self.sessions.remove(id)?;
-        if let Some(count) = self.counts.get_mut(&entry.whose) {
-            *count -= 1;
-            if *count == 0 {
-                self.counts.remove(&entry.whose);
-            }
-        }
-        Some(entry)
-    }
-
-    /// The session of a client that ends first. One that is open does so only if they all are.
-    fn oldest(&self, whose: &Whose, is_open: impl Fn(&str) -> bool) -> Option<Arc<str>> {
-        let own = self.sessions.iter().filter(|(_, entry)| entry.whose == *whose);
-        own.min_by_key(|(id, entry)| (is_open(id), entry.used)).map(|(id, _)| Arc::clone(id))
-    }
 }
 
 impl Memory {
@@ -77,11 +38,10 @@ impl Memory {
         }
         let is_new = held.is_none();
         let whose = session.whose();
-        let ended = if entries.counts.get(&whose).is_some_and(|count| *count >= self.most_each) {
-            entries.oldest(&whose, is_open)
+        let ended = if entries.count(&whose) >= self.most_each {
+            entries.oldest(&whose, now, is_open)
         } else if is_new && entries.sessions.len() >= self.most {
-            let greediest = entries.counts.iter().max_by_key(|(_, count)| **count).map(|(whose, _)| whose);
-            greediest.and_then(|whose| entries.oldest(whose, is_open))
+            entries.greediest().and_then(|whose| entries.oldest(&whose, now, is_open))
         } else {
             None
         };
@@ -131,9 +91,7 @@ impl Memory {
 
     #[cfg(test)]
     fn len(&self) -> usize {
-        let entries = self.entries.lock();
-        assert_eq!(entries.sessions.len(), entries.counts.values().sum::<usize>());
-        entries.sessions.len()
+        self.entries.lock().len()
     }
 
     fn is_alive(&self, entry: &Entry, now: Instant) -> bool {
@@ -224,6 +182,29 @@ mod tests {
         }
         assert!(sessions.get("a", |_| false).is_some());
         assert_eq!(sessions.create(session("c"), |_| false).as_deref(), Some("a"), "it was idle the longest");
+    }
+
+    #[test]
+    fn who_has_to_go_is_found_without_looking_at_everybody() {
+        const MOST: usize = 10_000;
+        let sessions = Memory::new(lifetimes(Duration::from_mins(1)), 2 * MOST, MOST);
+        for number in 0..MOST {
+            sessions.create(of("ann", &format!("a{number}")), |_| false);
+        }
+        let looked = std::cell::Cell::new(0);
+        let create = |id: &str, is_open: &dyn Fn(&str) -> bool| {
+            looked.set(0);
+            sessions.create(of("ann", id), |id| {
+                looked.set(looked.get() + 1);
+                is_open(id)
+            })
+        };
+        used(&sessions, "a0");
+        assert_eq!((create("b0", &|_| false).as_deref(), looked.get()), (Some("a1"), 1));
+        assert_eq!((create("b1", &|id| id == "a2").as_deref(), looked.get()), (Some("a3"), 2));
+        assert_eq!(create("b2", &|_| true).as_deref(), Some("a4"), "they are all open");
+        assert!(looked.get() < 100, "{}", looked.get());
+        assert_eq!(sessions.len(), MOST);
     }
 
     #[test]

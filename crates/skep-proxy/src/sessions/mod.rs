@@ -16,8 +16,8 @@ use http::StatusCode;
 
 use self::memory::Memory;
 pub use self::redis::{Redis, RedisError, RedisSettings};
-use self::session::{ADDRESS, OWNER, Whose};
-pub(crate) use self::session::{Kind, Metadata, Owner, Session};
+use self::session::{ADDRESS, OWNER};
+pub(crate) use self::session::{Kind, Metadata, Owner, Session, Whose};
 use crate::answer::{self, Answer};
 use crate::eras::seal::{KEY_BYTES, SealKey};
 use crate::limits::Limits;

@@ -23,12 +23,30 @@ pub(crate) struct Session {
     pub(super) address: Option<IpAddr>,
 }
 
-/// Whose a session is: somebody's who proved it, or else whoever's is at this address. The addresses that one client may have
-/// in the newer protocol are one.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Whose {
+/// Whose a session is, and whatever else is counted for each client: somebody's who proved it, or else whoever's is at this
+/// address. The addresses that one client may have in the newer protocol are one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Whose {
     Known(Box<str>),
     At(Option<IpAddr>),
+}
+
+impl Whose {
+    /// Whose it is what a request begins that comes from there.
+    pub(crate) fn of(parts: &Parts, peer: Peer) -> Self {
+        Self::new(identity::proven(&parts.extensions).map(AsRef::as_ref), Some(peer.address.ip()))
+    }
+
+    fn new(caller: Option<&str>, address: Option<IpAddr>) -> Self {
+        let network = |address: IpAddr| match address.to_canonical() {
+            IpAddr::V6(address) => IpAddr::from((address.to_bits() >> 64 << 64).to_be_bytes()),
+            address @ IpAddr::V4(_) => address,
+        };
+        match caller {
+            Some(caller) => Self::Known(caller.into()),
+            None => Self::At(address.map(network)),
+        }
+    }
 }
 
 /// Who begins a session, or names one.
@@ -100,14 +118,7 @@ impl Session {
     }
 
     pub(super) fn whose(&self) -> Whose {
-        let network = |address: IpAddr| match address.to_canonical() {
-            IpAddr::V6(address) => IpAddr::from((address.to_bits() >> 64 << 64).to_be_bytes()),
-            address @ IpAddr::V4(_) => address,
-        };
-        match self.metadata.get(OWNER) {
-            Some(owner) => Whose::Known(owner.as_str().into()),
-            None => Whose::At(self.address.map(network)),
-        }
+        Whose::new(self.metadata.get(OWNER).map(String::as_str), self.address)
     }
 
     /// Whether it was begun by this caller. Where nobody has to prove anything, everybody is the same.

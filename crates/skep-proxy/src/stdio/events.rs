@@ -172,6 +172,15 @@ impl EventStream {
         }
     }
 
+    /// Ends it for whoever reads it now, who may come back for what follows.
+    pub(crate) fn send_away(&self) {
+        let mut log = self.log.lock();
+        log.reader += 1;
+        log.is_open = false;
+        drop(log);
+        self.changed.notify_waiters();
+    }
+
     /// Nobody wants it any more.
     pub(super) fn close(&self) {
         self.end(None, End::Closed);

@@ -11,11 +11,10 @@ use super::clients::Client;
 use super::handshake::{Agreed, Failure, Refusal};
 use super::process_line::{ProcessLine, SharedProcess};
 use crate::answer::Answer;
-use crate::eras::holder::Holder;
 use crate::eras::legacy_client::{self, LegacyClient};
 use crate::eras::line::{self, Line};
 use crate::eras::modern_client::ModernClient;
-use crate::eras::parking::Parking;
+use crate::eras::parking::{self, Parking};
 use crate::eras::seal::States;
 use crate::eras::verdict::{self, Verdict};
 use crate::intake::Accepts;
@@ -60,8 +59,8 @@ impl Bridge {
         }
         let client = ModernClient {
             hosts: Arc::new(SharedProcess(Arc::clone(self))),
-            principal: Holder::Anybody,
             // A question of a process that clients share belongs to none of them.
+            client: parking::Client::anybody(),
             parking: Arc::new(Parking::new(false)),
             states: states.clone(),
             mirrors: Arc::clone(self.calls().mirrors()),

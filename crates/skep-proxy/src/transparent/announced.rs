@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::addresses::{MESSAGES, Opened};
 use super::endpoint::Rewrite;
 use crate::body::{Body, BodyError};
+use crate::eras::session_tasks::SessionTasks;
 use crate::open_ended::OpenEnded;
 use crate::passing::{self, Change};
 use crate::sessions::{Kind, Session, Sessions};
@@ -37,6 +38,8 @@ pub(super) struct Announced {
     pub(super) opened: Opened,
     /// Whether an event passes in parts.
     pub(super) is_within: bool,
+    /// The tasks of the client, where it is known.
+    pub(super) tasks: Option<Box<SessionTasks>>,
     /// What is held of an event that may have to be changed.
     pub(super) largest: usize,
 }
@@ -84,7 +87,11 @@ impl Change for Announced {
                 None => event,
             };
         }
-        self.opened.stream.talk.event(event)
+        let event = self.opened.stream.talk.event(event);
+        match &mut self.tasks {
+            Some(tasks) => tasks.event(event).await,
+            None => event,
+        }
     }
 
     fn part(&mut self, part: Bytes) -> Result<Bytes, BodyError> {

@@ -19,19 +19,21 @@ use super::target::{Dialect, Target};
 use super::upstream::FromServer;
 use crate::answer::{self, Answer};
 use crate::body::Body;
-use crate::eras::http::{HttpLine, is_json, is_stream};
+use crate::eras::begun_tasks::BegunTasks;
+use crate::eras::http::{HttpLine, is_json, is_no_endpoint, is_stream};
 use crate::eras::legacy_client::{self, LegacyClient};
 use crate::eras::line::{self, Line};
 use crate::eras::listeners::Listeners;
 use crate::eras::parking::Parking;
 use crate::eras::pool::Pool;
 use crate::eras::seal::Seals;
+use crate::eras::session_tasks;
 use crate::eras::settings::{BackendEra, EraSettings};
 use crate::eras::verdict::{self, Eras, Verdict};
 use crate::intake::{self, Accepts};
 use crate::limits::FAREWELL;
 use crate::listener::Peer;
-use crate::middleware::identity;
+use crate::middleware::{good_until, identity};
 use crate::reply::whole;
 use crate::sessions::{self, Session, Unavailable};
 use crate::stdio::clients::Clients;
@@ -49,6 +51,7 @@ pub(super) struct Bridging {
     pub(super) mirrors: Arc<Mirrors>,
     pub(super) seals: Seals,
     pub(super) listeners: Arc<Listeners>,
+    pub(super) tasks: Arc<BegunTasks>,
     streams: Clients,
     clients: Mutex<HashMap<Arc<str>, Arc<LegacyClient>>>,
 }
@@ -69,6 +72,7 @@ impl Bridging {
             mirrors: Arc::default(),
             seals: Seals::new(&target.origin()),
             listeners: Arc::default(),
+            tasks: Arc::default(),
             streams: Clients::default(),
             clients: Mutex::default(),
         }
@@ -97,7 +101,7 @@ impl Transparent {
     /// would have room for it otherwise.
     pub(super) async fn bridge(&self, peer: Peer, parts: &Parts, known: &mut Known) -> Result<Option<Answer>, Answer> {
         let is_modern = known.era == Some(Era::Modern);
-        if self.target.dialect != Dialect::Streamable && !is_modern {
+        if self.dialect() != Dialect::Streamable && !is_modern {
             return Ok(None);
         }
         let session = known.session.clone().filter(|session| legacy_client::is_marked(session) && !is_modern);
@@ -120,13 +124,14 @@ impl Transparent {
 
     pub(super) fn line(&self, peer: Peer, parts: &Parts) -> Result<HttpLine, Answer> {
         let bad = || answer::text(StatusCode::BAD_REQUEST, "the address cannot be passed on");
-        let path = self.target.path_and_query(&Method::POST, &parts.uri).ok_or_else(bad)?;
+        let path = self.target.path_and_query(self.dialect(), &Method::POST, &parts.uri).ok_or_else(bad)?;
         let uri = self.target.at(path).ok_or_else(bad)?;
         let headers =
             super::headers::outgoing(parts.headers.clone(), &parts.uri, &self.target, peer, Some(Era::Modern));
         let (mirrors, eras) = (Arc::clone(&self.bridging.mirrors), Arc::clone(&self.bridging.eras));
         let line = HttpLine::modern(self.upstream.clone(), uri, headers, self.limits.line_bytes, mirrors, eras);
-        Ok(line.of(identity::proven(&parts.extensions).cloned(), parts.extensions.get().cloned()))
+        let line = line.of(identity::proven(&parts.extensions).cloned(), parts.extensions.get().cloned());
+        Ok(line.good_until(good_until::of(parts)))
     }
 
     async fn serve_legacy_client(
@@ -208,7 +213,7 @@ impl Transparent {
         let is_readable = response.status() == StatusCode::OK
             && (is_json(response.headers()) || is_stream(response.headers()))
             && !response.headers().contains_key(CONTENT_ENCODING);
-        if self.target.dialect != Dialect::Streamable || !(is_refusal || is_readable) {
+        if self.dialect() != Dialect::Streamable || !(is_refusal || is_readable) {
             return Ok(response.map(Body::FromServer));
         }
         let (mut head, body) = response.into_parts();
@@ -219,7 +224,12 @@ impl Transparent {
                 self.bridging.eras.refused_handshake();
                 return Err(self.open_session(peer, parts, handshake).await.unwrap_or_else(|refusal| refusal));
             }
+            let is_strange = opening.message.is_none() && is_no_endpoint(head.status);
+            if is_strange && self.finds_stream(peer, parts).await? {
+                return Err(self.open_dialled(peer, parts, handshake).await.unwrap_or_else(|refusal| refusal));
+            }
         }
+        known.has_tasks = opening.message.as_ref().is_some_and(session_tasks::are_offered_in);
         let handshake = handshake.clone();
         let other = self.settle_revision(known, &handshake, opening.message.as_ref());
         if other.is_some() {

@@ -7,20 +7,20 @@ use http::uri::PathAndQuery;
 use http::{Method, Request, StatusCode};
 use skep_mcp::{Kind, Message, Payload, header, method};
 
-use super::Transparent;
 use super::target::{Dialect, join};
+use super::{Transparent, tasks};
 use crate::answer::{self, Answer};
 use crate::eras::dialled::{Credentials, Dial};
 use crate::intake::{self, Accepts};
 use crate::listener::Peer;
 use crate::middleware::Exchange;
-use crate::sessions::Owner;
+use crate::sessions::{Owner, Whose};
 use crate::stdio::Streamable;
 use crate::upload::{Sent, Upload};
 
 /// Where streamable HTTP is, where nobody says otherwise, and where HTTP+SSE is.
-const STREAMABLE: &str = "/mcp";
-const STREAM: PathAndQuery = PathAndQuery::from_static("/sse");
+pub(super) const STREAMABLE: &str = "/mcp";
+pub(super) const STREAM: PathAndQuery = PathAndQuery::from_static("/sse");
 
 impl Transparent {
     /// Whether a request is one of streamable HTTP, before a server that does not speak that. Its clients take events as
@@ -33,7 +33,7 @@ impl Transparent {
                 && !intake::is_modern(headers)
                 && Accepts::read(headers).is_ok_and(|accepts| accepts.events)
         };
-        self.target.dialect == Dialect::Sse
+        self.dialect() == Dialect::Sse
             && (headers.contains_key(header::SESSION_ID) && !intake::is_modern(headers) || is_post())
     }
 
@@ -57,6 +57,7 @@ impl Transparent {
             sent = body.read(&self.limits).await?;
             let payload = Sent { text: sent.text.clone(), payload: sent.payload }.payload();
             let payload = payload.map_err(|error| answer::unreadable(&error))?;
+            tasks::refuse(StatusCode::OK, &parts, &payload)?;
             if let Payload::Single(message) = &payload
                 && message.method() == method::INITIALIZE
                 && message.kind() == Kind::Request
@@ -75,11 +76,17 @@ impl Transparent {
         Ok(streamable.serve(Request::from_parts(parts, Upload::Read(sent))).await)
     }
 
-    async fn open_dialled(&self, peer: Peer, parts: &Parts, handshake: &Message) -> Result<Answer, Answer> {
+    /// Begins a session with this handshake.
+    pub(super) async fn open_dialled(&self, peer: Peer, parts: &Parts, handshake: &Message) -> Result<Answer, Answer> {
         let (dial, dialled) = (self.dial(peer, parts)?, &self.dialled);
         let credentials = Credentials::new(dial.headers, dial.signer);
-        let connector = dialled.connect(dial.stream, &credentials).await;
-        let connector = connector.map_err(|problem| problem.answer(handshake.owned_id().as_ref()))?;
+        let connector = dialled.connect(&dial.whose, dial.stream, &credentials).await;
+        let connector = connector.map_err(|problem| {
+            if self.dialect() == Dialect::Sse {
+                return problem.answer(handshake.owned_id().as_ref());
+            }
+            answer::not_ready("the MCP server has been replaced by one that speaks something else; begin again")
+        })?;
         let answer = Streamable(Arc::clone(&dialled.bridge)).open(connector, parts, handshake).await?;
         if let Some(id) = answer.headers().get(header::SESSION_ID).and_then(|id| id.to_str().ok()) {
             dialled.remember(id, &credentials);
@@ -91,11 +98,15 @@ impl Transparent {
     /// What opens sessions for the client of a request.
     pub(super) fn dial(&self, peer: Peer, parts: &Parts) -> Result<Dial, Answer> {
         let bad = || answer::text(StatusCode::BAD_REQUEST, "the address cannot be passed on");
-        let path = self.target.path_and_query(&Method::GET, &parts.uri).ok_or_else(bad)?;
+        let path = self.target.path_and_query(self.dialect(), &Method::GET, &parts.uri).ok_or_else(bad)?;
         // A server of ours has no other path than the client's, and the client's may be that of the other transport.
         let path = if path.path() == STREAMABLE && !self.target.is_remote { STREAM } else { path };
-        let stream = join(&self.target.origin(), &path).ok_or_else(bad)?;
+        let stream = match self.dialled.found() {
+            Some(stream) => stream.as_ref().clone(),
+            None => join(&self.target.origin(), &path).ok_or_else(bad)?,
+        };
         let headers = self.line(peer, parts)?.headers().clone();
-        Ok(Dial { dialled: Arc::clone(&self.dialled), stream, headers, signer: parts.extensions.get().cloned() })
+        let (dialled, whose) = (Arc::clone(&self.dialled), Whose::of(parts, peer));
+        Ok(Dial { dialled, whose, stream, headers, signer: parts.extensions.get().cloned() })
     }
 }

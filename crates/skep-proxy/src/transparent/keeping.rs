@@ -6,7 +6,7 @@ use skep_mcp::{Revision, header};
 
 use super::look::Known;
 use super::upstream::{Outgoing, peer_origin};
-use super::{Transparent, target};
+use super::{Transparent, target, tasks};
 use crate::sessions::{Kind, Session, Unavailable};
 
 /// The server that a session is at.
@@ -49,6 +49,9 @@ impl Transparent {
             }
             if let Some(between) = known.between {
                 between.mark(&mut session);
+            }
+            if known.has_tasks && known.caller.is_some() {
+                tasks::mark(&mut session);
             }
             // What ends for it needs nothing more.
             self.sessions.create(session.at(known.address), |id| self.is_open(id)).await?;

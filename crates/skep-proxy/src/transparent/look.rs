@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use skep_mcp::era::Era;
 use skep_mcp::fault::{Fault, INVALID_REQUEST};
 use skep_mcp::{Kind, Message, Param, Payload, Revision, header, method};
 
-use super::Transparent;
 use super::between::Between;
 use super::target::Dialect;
+use super::{Transparent, tasks};
 use crate::answer::{self, Answer};
 use crate::eras::alone::Alone;
 use crate::intake;
@@ -36,6 +36,8 @@ pub(super) struct Known {
     pub(super) payload: Option<Payload>,
     /// What is between the client and the server, when they speak different revisions of one era.
     pub(super) between: Option<Between>,
+    /// Whether the server says in its answer to a handshake that it has tasks.
+    pub(super) has_tasks: bool,
     /// What the answer is looked at with, when the server is of the same era and requests stand alone.
     pub(super) alone: Option<Alone>,
 }
@@ -76,6 +78,7 @@ impl Transparent {
             subject: None,
             payload: None,
             between: None,
+            has_tasks: false,
             alone: None,
         };
         let mut id = None;
@@ -105,13 +108,17 @@ impl Transparent {
                         told.is_none_or(|told| read(told).is_some_and(Revision::has_batches))
                     };
                     let is_in_its_revision = revision.map_or_else(told, Revision::has_batches);
-                    if !is_in_its_revision || self.target.dialect == Dialect::Sse {
+                    if !is_in_its_revision || self.dialect() == Dialect::Sse {
                         let fault = Fault::new(INVALID_REQUEST, "batches belong to revision 2025-03-26");
                         return Err(answer::bad(&fault, None));
                     }
                     intake::check_batch(messages)?;
                     known.era = Some(Era::Legacy);
                 }
+            }
+            if matches!(payload, Payload::Batch(_)) {
+                // Revisions that have the one do not have the other.
+                tasks::refuse(StatusCode::BAD_REQUEST, parts, &payload)?;
             }
             known.payload = Some(payload);
         } else {
@@ -130,7 +137,7 @@ impl Transparent {
         }
         known.between = match known.bound() {
             Some(session) => Between::of(session),
-            None if self.target.dialect == Dialect::Sse => {
+            None if self.dialect() == Dialect::Sse => {
                 self.addresses.find(&parts.uri).and_then(|stream| stream.talk.send(known.payload.as_ref()))
             }
             None if known.era == Some(Era::Legacy) && known.handshake.is_none() => {
@@ -142,7 +149,7 @@ impl Transparent {
     }
 
     fn classify(&self, message: &Message, headers: &HeaderMap, session: Option<Revision>) -> Result<Era, Answer> {
-        match self.target.dialect {
+        match self.dialect() {
             // The other era has no such transport, and says so when it comes nevertheless.
             Dialect::Sse if !intake::is_modern(headers) => Ok(Era::Legacy),
             Dialect::Sse | Dialect::Streamable => intake::classify(message, headers, session),

@@ -11,6 +11,7 @@ mod between;
 mod bridged;
 mod dialled;
 mod endpoint;
+mod found;
 mod hand_back;
 mod headers;
 mod keeping;
@@ -27,6 +28,7 @@ mod same_era;
 mod small;
 mod talk;
 mod target;
+mod tasks;
 #[cfg(test)]
 mod tests;
 pub(crate) mod upstream;
@@ -42,10 +44,10 @@ use tokio_util::sync::CancellationToken;
 use self::addresses::Addresses;
 use self::between::Told;
 use self::bridged::Bridging;
+use self::found::Search;
 pub(crate) use self::headers::strip as strip_headers;
 pub use self::monitor::Probing;
 use self::read::Read;
-use self::recovery::Turns;
 pub use self::target::{Dialect, Target, TargetError};
 use self::upstream::Upstream;
 use crate::answer::{self, Answer};
@@ -59,6 +61,7 @@ use crate::middleware::{Exchange, identity};
 use crate::readiness::{Readiness, State};
 use crate::sessions::{SessionStore, Sessions};
 use crate::tls::TlsError;
+use crate::turns::Turns;
 
 /// How long to wait between two attempts to reach a server that starts.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
@@ -78,7 +81,8 @@ pub struct Transparent {
     sessions: Arc<Sessions>,
     /// Those of them that somebody listens in.
     read: Arc<Read>,
-    turns: Turns,
+    /// Lets one request at a time make the handshake of a session again.
+    turns: Turns<Arc<str>>,
     forwarded: Forwarded,
     /// Whether the server has no sessions, so that there is nothing but POST.
     is_stateless: bool,
@@ -99,6 +103,8 @@ pub struct Transparent {
     addresses: Arc<Addresses>,
     /// The sessions of clients of another transport than the server's.
     dialled: Arc<Dialled>,
+    /// For a server that may be of another transport than somebody says.
+    search: Search,
 }
 
 impl Transparent {
@@ -127,6 +133,7 @@ impl Transparent {
             limits,
             told: Told::default(),
             addresses: Arc::default(),
+            search: Search::default(),
         })
     }
 
@@ -182,8 +189,9 @@ impl Transparent {
         &self.bridging.eras
     }
 
+    /// What the server speaks: what somebody says, unless it turned out to speak something else.
     pub(crate) fn dialect(&self) -> Dialect {
-        self.target.dialect
+        if self.dialled.found().is_some() { Dialect::Sse } else { self.target.dialect }
     }
 
     /// Whether the server answers now, if it is asked such things.

@@ -17,12 +17,14 @@ use crate::body::Body;
 use crate::eras::http::HttpLine;
 use crate::eras::line::Unbegun;
 use crate::eras::modern_client::ModernClient;
+use crate::eras::parking;
 use crate::eras::pool::Seats;
 use crate::eras::server_session::Opener;
 use crate::eras::verdict::{self, Verdict};
 use crate::intake::{self, Accepts};
 use crate::listener::Peer;
 use crate::middleware::AsSent;
+use crate::sessions::Whose;
 
 impl Transparent {
     /// Answers a request that stands alone, if the server has sessions only. Otherwise it is made ready to be passed on.
@@ -36,24 +38,31 @@ impl Transparent {
         let eras = &self.bridging.eras;
         if message.kind() != Kind::Request {
             // Without a session there is nothing that a notification could be about.
-            let is_for_nobody = self.target.dialect == Dialect::Sse || eras.known() == Some(Verdict::Legacy);
+            let is_for_nobody = self.dialect() == Dialect::Sse || eras.known() == Some(Verdict::Legacy);
             return Ok(is_for_nobody.then(|| answer::empty(StatusCode::ACCEPTED)));
         }
         let checked = self.bridging.mirrors.check(&parts.headers, AsSent::of(parts, &message));
         checked.map_err(|fault| answer::bad(&fault, message.owned_id().as_ref()))?;
         let line = self.line(peer, parts)?;
-        if self.target.dialect == Dialect::Sse {
+        if self.dialect() == Dialect::Sse {
             // Its transport belongs to one era only.
             let opener = Arc::new(self.dial(peer, parts)?);
-            return self.open_and_serve(line, opener, parts, message).await.map(Some);
+            let answer = self.open_and_serve(peer, line.clone(), opener, parts, message.clone()).await?;
+            if self.dialect() == Dialect::Sse || answer.extensions().get::<Unbegun>().is_none() {
+                return Ok(Some(answer));
+            }
+            // Another server has taken its place, which has not seen the request yet.
         }
         let unknown = |unknown: verdict::Unknown| unknown.answer(message.owned_id().as_ref());
         if eras.verdict(&line).await.map_err(unknown)? == Verdict::Legacy {
-            let answer = self.open_and_serve(line.clone(), Arc::new(line.clone()), parts, message.clone()).await?;
-            let is_unbegun = answer.extensions().get::<Unbegun>().is_some();
-            // A server of sessions would have opened one. It has not seen the request yet.
-            if !is_unbegun || !matches!(eras.verdict(&line).await, Ok(Verdict::Modern)) {
+            let answer =
+                self.open_and_serve(peer, line.clone(), Arc::new(line.clone()), parts, message.clone()).await?;
+            if answer.extensions().get::<Unbegun>().is_none() {
                 return Ok(Some(answer));
+            }
+            // A server of sessions would have opened one. It has not seen the request yet.
+            if !matches!(eras.verdict(&line).await, Ok(Verdict::Modern)) {
+                return self.serve_unopened(peer, parts, line, message, answer).await.map(Some);
             }
         }
         self.stand_alone(parts, message, known).await?;
@@ -61,8 +70,9 @@ impl Transparent {
     }
 
     /// Answers a request that stands alone by a session at the server.
-    async fn open_and_serve(
+    pub(super) async fn open_and_serve(
         &self,
+        peer: Peer,
         line: HttpLine,
         opener: Arc<dyn Opener>,
         parts: &Parts,
@@ -71,7 +81,7 @@ impl Transparent {
         intake::require_json(&parts.headers)?;
         let accepts = Accepts::read(&parts.headers)?.for_answer(&message)?;
         let client = ModernClient {
-            principal: line.holder(),
+            client: parking::Client { holder: line.holder(), whose: Whose::of(parts, peer) },
             states: self.bridging.seals.of(&self.sessions, parts, &message).await?,
             hosts: Arc::new(Seats {
                 pool: Arc::clone(&self.bridging.pool),
@@ -105,7 +115,12 @@ impl Transparent {
             let line = self.line(peer, parts)?;
             if self.bridging.eras.doubt(&line).await == Some(Verdict::Legacy) {
                 let opener = Arc::new(line.clone());
-                let answered = self.open_and_serve(line, opener, parts, message.clone()).await;
+                let answered = self.open_and_serve(peer, line.clone(), opener, parts, message.clone()).await;
+                let answer = answered.unwrap_or_else(|refusal| refusal);
+                if answer.extensions().get::<Unbegun>().is_none() {
+                    return Err(answer);
+                }
+                let answered = self.serve_unopened(peer, parts, line, message.clone(), answer).await;
                 return Err(answered.unwrap_or_else(|refusal| refusal));
             }
         }

@@ -6,13 +6,13 @@ use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{Method, StatusCode};
 
-use super::Transparent;
 use super::target::{Dialect, join};
+use super::{Transparent, tasks};
 use crate::answer::Answer;
 use crate::eras::dialled::Credentials;
 use crate::listener::Peer;
 use crate::middleware::Exchange;
-use crate::sessions::Owner;
+use crate::sessions::{Owner, Whose};
 use crate::stdio::{Paths, Sse};
 
 /// Where HTTP+SSE is, where nobody says otherwise, and where streamable HTTP is.
@@ -44,6 +44,9 @@ impl Transparent {
 
     /// Opens a stream of ours instead, and a session behind it.
     pub(super) async fn open_older(&self, peer: Peer, parts: &Parts) -> Result<Answer, Answer> {
+        if let Some(stream) = self.dialled.found() {
+            self.dialled.lose(&stream);
+        }
         let mut line = self.line(peer, parts)?;
         if parts.uri.path() == STREAM
             && !self.target.is_remote
@@ -52,7 +55,8 @@ impl Transparent {
             line = line.towards(uri);
         }
         let credentials = Credentials::new(line.headers().clone(), parts.extensions.get().cloned());
-        let connector = self.dialled.streamable(line, &credentials).map_err(|problem| problem.answer(None))?;
+        let connector = self.dialled.streamable(&Whose::of(parts, peer), line, &credentials);
+        let connector = connector.map_err(|problem| problem.answer(None))?;
         let (answer, session) = self.older().open_over(connector, peer.scheme, parts).await?;
         self.dialled.remember(&session, &credentials);
         Ok(answer)
@@ -66,7 +70,15 @@ impl Transparent {
     }
 
     /// Takes a message of such a session.
-    pub(super) async fn serve_older(&self, session: Arc<str>, exchange: Box<Exchange<'_>>) -> Result<Answer, Answer> {
+    pub(super) async fn serve_older(
+        &self,
+        session: Arc<str>,
+        mut exchange: Box<Exchange<'_>>,
+    ) -> Result<Answer, Answer> {
+        exchange.payload().await?;
+        if let Some(payload) = exchange.known() {
+            tasks::refuse(StatusCode::BAD_REQUEST, &exchange.parts, payload)?;
+        }
         let parts = &exchange.parts;
         if self.dialled.bridge.has_session(&session, Owner::of(parts)).await? {
             let headers = self.line(exchange.peer, parts)?.headers().clone();

@@ -16,7 +16,7 @@ use super::listening::Again;
 use super::look::Known;
 use super::target::Dialect;
 use super::upstream::{Failed, FromServer, Outgoing};
-use super::{Transparent, headers, same_era, small};
+use super::{Transparent, headers, same_era, small, tasks};
 use crate::answer::{self, Answer};
 use crate::body::Body;
 use crate::eras::listeners::Place;
@@ -47,16 +47,23 @@ impl Transparent {
         if let Some(answer) = self.unbatch(peer, parts, known).await? {
             return Ok(answer);
         }
+        let mut tasks = match self.has_tasks(known) {
+            Some(holder) => Some(Box::pin(self.tasks(holder, known)).await?),
+            None => None,
+        };
         let asked = (known.handshake.is_some() || known.alone.is_some()).then(|| Box::new(parts.clone()));
         let opening = self.opens_older(parts).then(|| Box::new(parts.clone()));
-        let announced = self.announced(parts, known);
+        let mut announced = self.announced(parts, known);
+        if let Some(announced) = &mut announced {
+            announced.tasks = tasks.take();
+        }
         let stream = announced.as_ref().and_then(|_| self.addresses.find(&parts.uri));
         let noted = stream.and_then(|stream| stream.note(known.payload.as_ref()));
         let mut outgoing = self.outgoing(peer, parts, known)?;
         if let Some(between) = known.between {
             between.ask(&mut outgoing, known.payload.as_ref());
         }
-        if announced.is_some() || asked.is_some() {
+        if announced.is_some() || asked.is_some() || tasks.is_some() {
             // What is to be changed has to be readable.
             outgoing.headers.remove(ACCEPT_ENCODING);
         }
@@ -82,8 +89,11 @@ impl Transparent {
         body = small::in_one_piece(&head, body).await?;
         if let Some(between) = known.between {
             // On the other transport answers come on the stream of the session.
-            let request = known.request().filter(|_| self.target.dialect == Dialect::Streamable);
+            let request = known.request().filter(|_| self.dialect() == Dialect::Streamable);
             body = between.answer(&mut head, body, request, self.limits.line_bytes).await;
+        }
+        if let Some(tasks) = tasks {
+            body = Box::pin(tasks::answer(*tasks, &mut head, body, self.limits.line_bytes)).await;
         }
         // The stream of a session goes on until somebody ends it.
         let open_ended = announced.as_deref().map(Announced::open_ended).unwrap_or_default();
@@ -106,7 +116,7 @@ impl Transparent {
 
     /// What is done with the stream of a client that says this about itself.
     fn announced(&self, parts: &Parts, known: &Known) -> Option<Box<Announced>> {
-        if self.target.dialect != Dialect::Sse {
+        if self.dialect() != Dialect::Sse {
             return None;
         }
         let headers = &parts.headers;
@@ -120,6 +130,7 @@ impl Transparent {
             is_known: false,
             opened: self.addresses.open(self.target.at(parts.uri.path_and_query()?.clone())?, known.caller.clone()),
             is_within: false,
+            tasks: None,
             largest: self.limits.line_bytes,
         }))
     }
@@ -127,7 +138,7 @@ impl Transparent {
     /// The request as the server gets it. Its headers are not in `parts` any more.
     pub(super) fn outgoing(&self, peer: Peer, parts: &mut Parts, known: &Known) -> Result<Outgoing, Answer> {
         let bad = || answer::text(StatusCode::BAD_REQUEST, "the address cannot be passed on");
-        let path = self.target.path_and_query(&parts.method, &parts.uri).ok_or_else(bad)?;
+        let path = self.target.path_and_query(self.dialect(), &parts.method, &parts.uri).ok_or_else(bad)?;
         let headers = std::mem::take(&mut parts.headers);
         let mut headers = headers::outgoing(headers, &parts.uri, &self.target, peer, known.era);
         if known.payload.is_some() {

@@ -1,16 +1,16 @@
 //! Sessions whose streams somebody reads. A client that only listens asks nothing, and is there nevertheless.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
 use crate::answer::Answer;
 use crate::eras::http::is_stream;
+use crate::tally::Tally;
 
 /// The sessions that have a stream open, and how many each of them has.
 #[derive(Debug, Default)]
-pub(super) struct Read(Mutex<HashMap<Arc<str>, usize>>);
+pub(super) struct Read(Mutex<Tally<Arc<str>>>);
 
 impl Read {
     /// Counts a stream of a session for as long as its client reads it. Nothing else takes long.
@@ -18,7 +18,7 @@ impl Read {
         if !is_stream(answer.headers()) {
             return answer;
         }
-        *self.0.lock().entry(Arc::clone(session)).or_default() += 1;
+        self.0.lock().add(Arc::clone(session));
         let reading = Reading { read: Arc::clone(self), session: Arc::clone(session) };
         answer.map(|body| {
             body.until(async move {
@@ -30,11 +30,11 @@ impl Read {
 
     /// Whether somebody reads a stream of this session.
     pub(super) fn contains(&self, session: &str) -> bool {
-        self.0.lock().contains_key(session)
+        self.0.lock().of(session) > 0
     }
 
     pub(super) fn sessions(&self) -> Vec<Arc<str>> {
-        self.0.lock().keys().cloned().collect()
+        self.0.lock().all().cloned().collect()
     }
 }
 
@@ -46,13 +46,7 @@ struct Reading {
 
 impl Drop for Reading {
     fn drop(&mut self) {
-        let mut read = self.read.0.lock();
-        if let Some(streams) = read.get_mut(&self.session) {
-            *streams -= 1;
-            if *streams == 0 {
-                read.remove(&self.session);
-            }
-        }
+        self.read.0.lock().remove(&self.session);
     }
 }
 

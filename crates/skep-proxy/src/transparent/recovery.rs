@@ -1,12 +1,10 @@
 //! Sessions whose server was replaced: the handshake is made again, and the client does not notice.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Method};
-use parking_lot::Mutex;
 use skep_mcp::{header, method};
 
 use super::Transparent;
@@ -14,18 +12,6 @@ use super::keeping::{BACKEND_SESSION, BACKEND_URL, INIT_BODY};
 use super::target::join;
 use super::upstream::{Outgoing, peer_origin};
 use crate::sessions::{Metadata, Session, Unavailable};
-
-/// Lets one request at a time make the handshake of a session again.
-#[derive(Debug, Default)]
-pub(super) struct Turns(Mutex<HashMap<Arc<str>, Arc<tokio::sync::Mutex<()>>>>);
-
-impl Turns {
-    fn of(&self, session: &Arc<str>) -> Arc<tokio::sync::Mutex<()>> {
-        let mut turns = self.0.lock();
-        turns.retain(|_, turn| Arc::strong_count(turn) > 1);
-        Arc::clone(turns.entry(Arc::clone(session)).or_default())
-    }
-}
 
 impl Transparent {
     /// Makes the handshake of a session again with the server that is there now. Gives the session as it is then, or
@@ -37,7 +23,7 @@ impl Transparent {
     ) -> Result<Option<Arc<Session>>, Unavailable> {
         let turn = self.turns.of(&before.id);
         // Held across the handshake on purpose: whoever waits here finds it made.
-        let _turn = turn.lock().await;
+        let _turn = turn.come().await;
         let Some(now) = self.sessions.get(&before.id).await? else { return Ok(None) };
         if now.metadata != before.metadata {
             return Ok(Some(now));

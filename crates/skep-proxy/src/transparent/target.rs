@@ -123,13 +123,13 @@ impl Target {
         format!("{}://{}", self.scheme, self.authority)
     }
 
-    /// Where a request goes, as far as the server is concerned.
-    pub(crate) fn path_and_query(&self, method: &Method, asked: &Uri) -> Option<PathAndQuery> {
+    /// Where a request goes to a server that speaks this, as far as the server is concerned.
+    pub(crate) fn path_and_query(&self, dialect: Dialect, method: &Method, asked: &Uri) -> Option<PathAndQuery> {
         if self.path.is_none() && self.query.is_none() && asked.query() != Some("") {
             return asked.path_and_query().filter(|asked| asked.as_str().starts_with('/')).cloned();
         }
         // Messages of HTTP+SSE follow the address that the server announced.
-        let is_announced = self.dialect == Dialect::Sse && method == Method::POST;
+        let is_announced = dialect == Dialect::Sse && method == Method::POST;
         let path = self.path.as_deref().filter(|_| !is_announced).unwrap_or(asked.path());
         let query: Vec<&str> =
             self.query.as_deref().into_iter().chain(asked.query()).filter(|q| !q.is_empty()).collect();
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     fn reached(target: &Target, method: &Method, asked: &'static str) -> String {
-        let path = target.path_and_query(method, &Uri::from_static(asked)).unwrap();
+        let path = target.path_and_query(target.dialect, method, &Uri::from_static(asked)).unwrap();
         let there = target.at(path).unwrap();
         assert!(is_at(&there, &target.origin()) && !is_at(&there, "http://elsewhere"), "{there}");
         there.to_string()

@@ -32,6 +32,7 @@ fn pinned(handshake: Option<Revision>, era: Era) -> (Parts, Known) {
             subject: None,
             payload,
             between: None,
+            has_tasks: false,
             alone: None,
         },
     )

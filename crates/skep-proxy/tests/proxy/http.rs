@@ -9,7 +9,7 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 /// Longer than anything takes on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -74,6 +74,14 @@ impl Request {
 
     pub(crate) async fn send(self, address: &str) -> Response {
         let stream = TcpStream::connect(address).await.unwrap();
+        self.send_on(stream, address).await
+    }
+
+    /// Sends it from another address of this machine: `127.0.0.2` and those after it.
+    pub(crate) async fn send_from(self, source: [u8; 4], address: &str) -> Response {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind((source, 0).into()).unwrap();
+        let stream = socket.connect(address.parse().unwrap()).await.unwrap();
         self.send_on(stream, address).await
     }
 

@@ -22,6 +22,6 @@ pub(super) fn check(address: &str, callers: &Callers) {
     assert_eq!(helper.tools(), ["add", "say"]);
     is_hidden(&helper, "echo");
     let (status, said) = helper.call("say", &json!({"message": "as it was"}));
-    assert_eq!((status, &said["result"]["content"][0]["text"]), (200, &json!("changed on the way")), "{said}");
+    assert_eq!((status, &said["result"]["content"][0]["text"]), (200, &json!(signed_with(KEY))), "{said}");
     assert_eq!(Client::begin_as(address, Some(&callers.guest)).unwrap().tools(), [""; 0]);
 }

@@ -3,59 +3,78 @@
 //! On HTTP+SSE messages are not tied to requests, like on standard input and output. So where one side speaks it and the
 //! other one speaks streamable HTTP, it is the [`Bridge`] that knows whose they are.
 
+mod room;
 mod sse;
 mod streamable;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
+use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::{HeaderMap, Method, Uri};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use skep_mcp::{Revision, method};
-use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 
+use self::room::Room;
 use self::sse::SseServer;
 use self::streamable::StreamableServer;
 use super::http::HttpLine;
-use super::line::{self, NoSession};
+use super::line::{self, Lost, NoSession, is_away};
 use super::own_name;
 use super::server_session::{Opener, ServerSession};
 use crate::limits::Limits;
 use crate::middleware::aws_sts::Signer;
+use crate::sessions::Whose;
 use crate::stdio::{Bridge, Connector};
 use crate::transparent::upstream::{Outgoing, Upstream};
 
-/// Sessions at the same time.
-const ALL: usize = 1024;
 /// Bytes between the bridge and a server that are under way.
 const BUFFER: usize = 64 << 10;
 
 /// As whom a server is talked to. What a client proves itself with may change while its session lasts.
 #[derive(Debug)]
-pub(crate) struct Credentials(Mutex<(HeaderMap, Option<Signer>)>);
+pub(crate) struct Credentials {
+    now: Mutex<(HeaderMap, Option<Signer>)>,
+    /// Where they are found by the name of the session, until it ends.
+    found: OnceLock<(Weak<Known>, Box<str>)>,
+}
+
+/// As whom the sessions of clients talk to the server.
+type Known = Mutex<HashMap<Box<str>, Weak<Credentials>>>;
 
 impl Credentials {
     pub(crate) fn new(headers: HeaderMap, signer: Option<Signer>) -> Arc<Self> {
-        Arc::new(Self(Mutex::new((headers, signer))))
+        Arc::new(Self { now: Mutex::new((headers, signer)), found: OnceLock::new() })
     }
 
     /// What the client proves itself with from now on.
-    fn renew(&self, headers: HeaderMap, signer: Option<Signer>) {
-        *self.0.lock() = (headers, signer);
+    pub(super) fn renew(&self, headers: HeaderMap, signer: Option<Signer>) {
+        *self.now.lock() = (headers, signer);
     }
 
     fn outgoing(&self, method: Method, uri: Uri, body: Bytes) -> Outgoing {
-        let (headers, signer) = self.0.lock().clone();
+        let (headers, signer) = self.now.lock().clone();
         Outgoing { method, uri, headers, body, signer }
     }
 
     /// A line as whoever the client is now.
     fn on(&self, line: &HttpLine) -> HttpLine {
-        let (headers, signer) = self.0.lock().clone();
+        let (headers, signer) = self.now.lock().clone();
         line.renewed(headers, signer)
+    }
+}
+
+impl Drop for Credentials {
+    fn drop(&mut self) {
+        if let Some((known, session)) = self.found.take()
+            && let Some(known) = known.upgrade()
+        {
+            known.lock().remove(&session);
+        }
     }
 }
 
@@ -63,9 +82,10 @@ impl Credentials {
 #[derive(Debug)]
 pub(crate) struct Dialled {
     pub(crate) bridge: Arc<Bridge>,
-    /// As whom the sessions of clients talk to the server.
-    credentials: Mutex<HashMap<Box<str>, Weak<Credentials>>>,
-    room: Arc<Semaphore>,
+    known: Arc<Known>,
+    room: Arc<Room>,
+    /// Where the stream of the server is, if that was found out though nobody says that it has one.
+    found: ArcSwapOption<Uri>,
     upstream: Upstream,
     largest: usize,
 }
@@ -76,54 +96,88 @@ impl Dialled {
         let patient = Limits { request: limits.session, ..limits.clone() };
         Arc::new(Self {
             bridge: Bridge::of_connections(patient),
-            credentials: Mutex::default(),
-            room: Arc::new(Semaphore::new(ALL)),
+            known: Arc::default(),
+            room: Arc::default(),
+            found: ArcSwapOption::empty(),
             upstream: upstream.clone(),
             largest: limits.line_bytes,
         })
     }
 
-    /// Opens a stream of HTTP+SSE at an address.
+    /// Opens a stream of HTTP+SSE at an address, for somebody.
     pub(crate) async fn connect(
         &self,
+        whose: &Whose,
         stream: Uri,
         credentials: &Arc<Credentials>,
     ) -> Result<Box<dyn Connector>, NoSession> {
-        let room = Arc::clone(&self.room).try_acquire_owned().map_err(|_| NoSession::Full)?;
+        let place = self.room.take(whose)?;
         let server = SseServer {
             upstream: self.upstream.clone(),
             stream,
             credentials: Arc::clone(credentials),
             largest: self.largest,
             opened: Mutex::default(),
-            _room: room,
+            _place: place,
         };
-        let opened = server.open().await.map_err(NoSession::Lost)?;
+        let opened = server.open().await.map_err(|lost| {
+            if let Lost::Refused(answer) = &lost
+                && !lost.is_challenge()
+                && !is_away(answer.status())
+            {
+                self.lose(&server.stream);
+            }
+            NoSession::Lost(lost)
+        })?;
         *server.opened.lock() = Some(opened);
         Ok(Box::new(server))
     }
 
-    /// A server on streamable HTTP, reached by this line.
+    /// Where the stream of the server was found.
+    pub(crate) fn found(&self) -> Option<Arc<Uri>> {
+        self.found.load_full()
+    }
+
+    /// Looks for a stream of the server at an address, as somebody.
+    pub(crate) async fn find(&self, whose: &Whose, stream: &Uri, credentials: &Arc<Credentials>) -> bool {
+        let is_there = self.connect(whose, stream.clone(), credentials).await.is_ok();
+        if is_there {
+            self.found.store(Some(Arc::new(stream.clone())));
+        }
+        is_there
+    }
+
+    /// There is no stream any more where one was found, so that the server is another one.
+    pub(crate) fn lose(&self, stream: &Uri) {
+        if self.found().is_some_and(|found| *found == *stream) {
+            tracing::info!("the MCP server does not speak HTTP+SSE any more");
+            self.found.store(None);
+        }
+    }
+
+    /// A server on streamable HTTP, reached by this line, for somebody.
     pub(crate) fn streamable(
         &self,
+        whose: &Whose,
         line: HttpLine,
         credentials: &Arc<Credentials>,
     ) -> Result<Box<dyn Connector>, NoSession> {
-        let room = Arc::clone(&self.room).try_acquire_owned().map_err(|_| NoSession::Full)?;
+        let place = self.room.take(whose)?;
         let credentials = Arc::clone(credentials);
-        Ok(Box::new(StreamableServer { line, credentials, largest: self.largest, _room: room }))
+        let denied = CancellationToken::new();
+        Ok(Box::new(StreamableServer { line, credentials, largest: self.largest, denied, _place: place }))
     }
 
     /// Remembers as whom the session of a client talks to the server.
     pub(crate) fn remember(&self, session: &str, credentials: &Arc<Credentials>) {
-        let mut known = self.credentials.lock();
-        known.retain(|_, credentials| credentials.strong_count() > 0);
-        known.insert(session.into(), Arc::downgrade(credentials));
+        if credentials.found.set((Arc::downgrade(&self.known), session.into())).is_ok() {
+            self.known.lock().insert(session.into(), Arc::downgrade(credentials));
+        }
     }
 
     /// What the client of a session proves itself with from now on.
     pub(crate) fn renew(&self, session: &str, headers: HeaderMap, signer: Option<Signer>) {
-        let credentials = self.credentials.lock().get(session).and_then(Weak::upgrade);
+        let credentials = self.known.lock().get(session).and_then(Weak::upgrade);
         if let Some(credentials) = credentials {
             credentials.renew(headers, signer);
         }
@@ -134,6 +188,8 @@ impl Dialled {
 #[derive(Debug)]
 pub(crate) struct Dial {
     pub(crate) dialled: Arc<Dialled>,
+    /// Whose the sessions are.
+    pub(crate) whose: Whose,
     /// Where the stream of the server is.
     pub(crate) stream: Uri,
     pub(crate) headers: HeaderMap,
@@ -144,7 +200,7 @@ impl Opener for Dial {
     fn open<'a>(&'a self, capabilities: &'a str) -> BoxFuture<'a, Result<ServerSession, NoSession>> {
         Box::pin(async move {
             let credentials = Credentials::new(self.headers.clone(), self.signer.clone());
-            let connector = self.dialled.connect(self.stream.clone(), &credentials).await?;
+            let connector = self.dialled.connect(&self.whose, self.stream.clone(), &credentials).await?;
             let capabilities: Value = serde_json::from_str(capabilities).unwrap_or_default();
             let client: Value = serde_json::from_str(&own_name()).unwrap_or_default();
             let version = Revision::NEWEST_WITH_HANDSHAKE.text();
@@ -155,7 +211,28 @@ impl Opener for Dial {
                 let told = format!("it answers the handshake with {}", session.told());
                 return Err(NoSession::Refused(told));
             }
-            Ok(ServerSession::of_lines(session))
+            Ok(ServerSession::of_lines(session, credentials))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transparent::{Dialect, Target};
+
+    #[test]
+    fn nothing_is_kept_of_a_session_that_has_ended() {
+        let limits = Limits::default();
+        let target = Target::local(Dialect::Sse, "http://127.0.0.1:9").unwrap();
+        let dialled = Dialled::new(&Upstream::new(&target, &limits).unwrap(), &limits);
+        let [first, second] = [(); 2].map(|()| Credentials::new(HeaderMap::new(), None));
+        dialled.remember("a", &first);
+        dialled.remember("b", &second);
+        drop(first);
+        assert_eq!(dialled.known.lock().keys().map(AsRef::as_ref).collect::<Vec<&str>>(), ["b"]);
+        let headers = HeaderMap::from_iter([(http::header::AUTHORIZATION, http::HeaderValue::from_static("fresh"))]);
+        dialled.renew("b", headers.clone(), None);
+        assert_eq!(second.now.lock().0, headers);
     }
 }

@@ -13,8 +13,10 @@ use skep_mcp::lines::{Line, LineSplitter};
 use skep_mcp::sse::{Event, Piece, Splitter};
 use skep_mcp::{Kind, Message};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
 
+use super::room::Place;
 use super::{BUFFER, Credentials};
 use crate::answer;
 use crate::eras::http::{is_stream, refusal};
@@ -26,6 +28,10 @@ use crate::transparent::upstream::{FromServer, Upstream, resolve};
 
 /// How long a server may take to say where messages go, and to take one.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long what was said before the end of a conversation may take to be sent.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+/// Messages that the server may be slow to take.
+const UNTAKEN: usize = limits::CALLS_PER_SESSION;
 /// Bytes of the answer to a message, which says no more than that it was taken.
 const ACCEPTED_BYTES: usize = 64 << 10;
 
@@ -41,7 +47,7 @@ pub(super) struct SseServer {
     /// The stream that was opened to find out whether there is one.
     pub(super) opened: Mutex<Option<Opened>>,
     /// Its place among all sessions.
-    pub(super) _room: OwnedSemaphorePermit,
+    pub(super) _place: Place,
 }
 
 /// A stream that is open, and where messages go.
@@ -87,7 +93,8 @@ impl SseServer {
         let (said, output) = tokio::io::duplex(BUFFER);
         let (refusals, refused) = mpsc::channel(limits::QUEUED_MESSAGES);
         let (upstream, credentials) = (self.upstream.clone(), Arc::clone(&self.credentials));
-        let posting = Posting { upstream, credentials, messages: opened.messages, refusals };
+        let posting =
+            Posting { upstream, credentials, messages: opened.messages, refusals, under_way: JoinSet::default() };
         let (posting, reading) = (posting.run(sent, self.largest), read(opened.events, refused, said));
         let talking = Running(tokio::spawn(async move {
             tokio::select! {
@@ -95,7 +102,15 @@ impl SseServer {
                 () = reading => {}
             }
         }));
-        Streams { input: Box::new(input), output: Box::new(output), ending: Box::pin(async move { drop(talking) }) }
+        Streams { input: Box::new(input), output: Box::new(output), ending: Box::pin(end(talking)) }
+    }
+}
+
+/// Ends a conversation, and with it all that is under way. What was said before the end is still sent.
+async fn end(mut conversation: Running) {
+    if tokio::time::timeout(LAST_WORDS, &mut conversation.0).await.is_err() {
+        conversation.0.abort();
+        let _ = (&mut conversation.0).await;
     }
 }
 
@@ -106,8 +121,8 @@ impl Connector for SseServer {
             let opened = match opened {
                 Some(opened) => opened,
                 None => self.open().await.map_err(|lost| {
-                    // One that says no will not say yes.
-                    let is_final = matches!(lost, Lost::Refused(_));
+                    // Its client has to come back and prove itself anew, or there is nothing to come back to.
+                    let is_final = lost.is_final();
                     ConnectError { message: lost.fault().message.into_owned(), is_final }
                 })?,
             };
@@ -169,10 +184,12 @@ struct Posting {
     messages: Uri,
     /// What answers a request that the server refuses.
     refusals: mpsc::Sender<Bytes>,
+    /// The messages that the server has not taken yet. They end with the conversation.
+    under_way: JoinSet<()>,
 }
 
 impl Posting {
-    async fn run(self, mut sent: DuplexStream, largest: usize) {
+    async fn run(mut self, mut sent: DuplexStream, largest: usize) {
         let mut lines = LineSplitter::new(largest);
         while matches!(sent.read_buf(lines.buffer()).await, Ok(read) if read > 0) {
             while let Some(line) = lines.next_line() {
@@ -184,11 +201,18 @@ impl Posting {
     }
 
     /// Sends a message, one after the other. A server that takes one only when it is done with it gets the next meanwhile.
-    async fn post(&self, line: Bytes) {
+    async fn post(&mut self, line: Bytes) {
+        while self.under_way.try_join_next().is_some() {}
+        if self.under_way.len() >= UNTAKEN {
+            self.under_way.join_next().await;
+        }
         let mut post = self.credentials.outgoing(Method::POST, self.messages.clone(), line.clone());
         post.headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let (upstream, refusals) = (self.upstream.clone(), self.refusals.clone());
-        let posting = tokio::spawn(async move {
+        let (taken, is_taken) = oneshot::channel::<()>();
+        self.under_way.spawn(async move {
+            // Dropped with the task, however that ends.
+            let _taken = taken;
             let fault = match upstream.send(&post).await {
                 Ok(response) if response.status().is_success() => {
                     // A connection whose answer was read can be used again.
@@ -204,6 +228,6 @@ impl Posting {
                 let _ = refusals.send(fault.answer(request.owned_id().as_ref()).into()).await;
             }
         });
-        let _ = tokio::time::timeout(PATIENCE, posting).await;
+        let _ = tokio::time::timeout(PATIENCE, is_taken).await;
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -13,9 +14,10 @@ use skep_mcp::fault::{Fault, INTERNAL_ERROR};
 use skep_mcp::lines::{Line as Text, LineSplitter};
 use skep_mcp::{Kind, Message, MetaKey, Param, Revision, method, translate};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::room::Place;
 use super::{BUFFER, Credentials};
 use crate::eras::http::HttpLine;
 use crate::eras::line::{Line, Lost, Replies};
@@ -38,12 +40,19 @@ pub(super) struct StreamableServer {
     pub(super) credentials: Arc<Credentials>,
     /// So many bytes one message may have.
     pub(super) largest: usize,
+    /// Cancelled when the server does not take any more what the client proves itself with, so that the client has to come
+    /// back with something else.
+    pub(super) denied: CancellationToken,
     /// Its place among all sessions.
-    pub(super) _room: OwnedSemaphorePermit,
+    pub(super) _place: Place,
 }
 
 impl Connector for StreamableServer {
     fn connect(&self) -> BoxFuture<'_, Result<Streams, ConnectError>> {
+        if self.denied.is_cancelled() {
+            let message = "the MCP server does not take what the client proves itself with any more".to_owned();
+            return Box::pin(std::future::ready(Err(ConnectError { message, is_final: true })));
+        }
         let (input, sent) = tokio::io::duplex(BUFFER);
         let (said, output) = tokio::io::duplex(BUFFER);
         let (sender, lines) = mpsc::channel(limits::QUEUED_MESSAGES);
@@ -54,6 +63,8 @@ impl Connector for StreamableServer {
             agreed: None,
             session: Arc::clone(&session),
             lost: CancellationToken::new(),
+            denied: self.denied.clone(),
+            is_heard: Arc::default(),
             said: sender,
             running: Arc::default(),
             listening: None,
@@ -105,6 +116,10 @@ struct Talk {
     session: Arc<Mutex<Option<HttpLine>>>,
     /// Cancelled when the server does not know the session any more.
     lost: CancellationToken,
+    /// Cancelled when it refuses to be listened to as it was before.
+    denied: CancellationToken,
+    /// Whether somebody has listened by a request.
+    is_heard: Arc<AtomicBool>,
     said: mpsc::Sender<Bytes>,
     /// Requests that wait for their answers, by their ids.
     running: Arc<Mutex<HashMap<Box<str>, Running>>>,
@@ -115,8 +130,9 @@ struct Talk {
 impl Talk {
     /// Talks until nobody sends any more, or until the session is lost. In the next conversation there is a handshake.
     async fn run(mut self, sent: DuplexStream, largest: usize) {
-        let lost = self.lost.clone();
+        let (lost, denied) = (self.lost.clone(), self.denied.clone());
         tokio::select! {
+            () = denied.cancelled() => {}
             () = lost.cancelled() => {
                 // There is none that could be ended.
                 *self.session.lock() = None;
@@ -185,20 +201,30 @@ impl Talk {
 
     fn ask(&self, line: HttpLine, request: Message) {
         let (said, lost, running) = (self.said.clone(), self.lost.clone(), Arc::downgrade(&self.running));
+        let (denied, is_heard) = (self.denied.clone(), Arc::clone(&self.is_heard));
         let id: Box<str> = request.id().unwrap_or_default().into();
         let waiting = id.clone();
         // Held until it is among them, which it leaves at its end.
         let mut all = self.running.lock();
         let task = tokio::spawn(async move {
             match line.ask(&request).await {
-                Ok(replies) if request.method() == method::LISTEN => pass(named(replies, &request), &said).await,
+                Ok(replies) if request.method() == method::LISTEN => {
+                    is_heard.store(true, Ordering::Relaxed);
+                    pass(named(replies, &request), &said).await;
+                }
                 Ok(replies) => pass(replies, &said).await,
                 Err(Lost::NoSession) => {
                     let told = "the MCP server has lost the session and did nothing; another one is begun";
                     refuse(&said, &request, &Fault::new(INTERNAL_ERROR, told)).await;
                     lost.cancel();
                 }
-                Err(problem) => refuse(&said, &request, &problem.fault()).await,
+                Err(problem) => {
+                    refuse(&said, &request, &problem.fault()).await;
+                    let is_again = request.method() == method::LISTEN && is_heard.load(Ordering::Relaxed);
+                    if is_again && problem.is_challenge() {
+                        denied.cancel();
+                    }
+                }
             }
             if let Some(running) = running.upgrade() {
                 running.lock().remove(&waiting);
@@ -208,25 +234,29 @@ impl Talk {
     }
 
     fn listen(&mut self, line: HttpLine) {
-        let listening = listen(line, Arc::clone(&self.credentials), self.said.clone());
+        let listening = listen(line, Arc::clone(&self.credentials), self.said.clone(), self.denied.clone());
         self.listening = Some(Running(tokio::spawn(listening)));
     }
 }
 
 /// Hands on what belongs to no request. A server that opens no stream for it at first has none. One that does not open
-/// it again may be away for a while.
-async fn listen(line: HttpLine, credentials: Arc<Credentials>, said: mpsc::Sender<Bytes>) {
+/// it again may be away for a while, or not take what the client proves itself with any more.
+async fn listen(line: HttpLine, credentials: Arc<Credentials>, said: mpsc::Sender<Bytes>, denied: CancellationToken) {
     let mut pauses = Pauses::of_streams();
-    let mut attempts = 1;
+    let (mut attempts, mut is_heard) = (1, false);
     loop {
         let begun = Instant::now();
         let now = credentials.on(&line);
-        let replies = now.overhear().await;
-        attempts = if replies.is_some() { ATTEMPTS } else { attempts - 1 };
+        let replies = now.listen().await;
+        if is_heard && matches!(&replies, Err(lost) if lost.is_challenge()) {
+            return denied.cancel();
+        }
+        attempts = if replies.is_ok() { ATTEMPTS } else { attempts - 1 };
         if attempts == 0 {
             return;
         }
-        if let Some(replies) = replies {
+        if let Ok(replies) = replies {
+            is_heard = true;
             pass(replies, &said).await;
             if begun.elapsed() > STEADY {
                 pauses = Pauses::of_streams();

@@ -45,48 +45,78 @@ fn asking(line: &Noting, methods: &[&str]) -> Parked {
     }
 }
 
+/// Somebody who has proved who it is.
+fn known(name: &str) -> Client {
+    Client { holder: Holder::Known(name.into()), whose: Whose::Known(name.into()) }
+}
+
+/// Somebody who has not, at an address.
+fn unknown(last: u8) -> Client {
+    Client { holder: Holder::Anybody, whose: Whose::At(Some([10, 0, 0, last].into())) }
+}
+
 #[test]
 fn so_many_calls_wait_of_one_client_and_so_many_of_all() {
     let (parking, line) = (Parking::new(true), Noting::default());
-    let park = |principal: Holder| parking.park(principal, asking(&line, &[]));
-    for client in 0..ALL / PER_CLIENT {
-        let principal = Holder::Known(client.to_string().into());
+    let park = |client: &Client| parking.park(client, asking(&line, &[]));
+    for number in 0..ALL / PER_CLIENT {
+        let client = known(&number.to_string());
         for _ in 0..PER_CLIENT {
-            assert!(park(principal.clone()).is_some());
+            assert!(parking.has_room(&client) && park(&client).is_some());
         }
-        if client == 0 {
-            assert_eq!(park(principal), None, "one client does not take the places of others");
+        if number == 0 {
+            assert_eq!(park(&client), None, "one client does not take the places of others");
+            assert!(!parking.has_room(&client));
         }
     }
-    assert_eq!(park(Holder::Known("another".into())), None);
-    assert_eq!(park(Holder::Anybody), None);
+    assert_eq!(park(&known("another")), None);
+    assert_eq!(park(&unknown(1)), None);
+}
+
+#[test]
+fn clients_that_prove_nothing_do_not_take_the_places_of_those_elsewhere_whatever_they_say_they_are() {
+    let (parking, line) = (Parking::new(true), Noting::default());
+    let park = |client: &Client| parking.park(client, asking(&line, &[]));
+    for number in 0..PER_ADDRESS {
+        let made_up = Client { holder: Holder::Bearer(number.to_be_bytes().into()), ..unknown(1) };
+        assert!(park(&if number % 2 == 0 { made_up } else { unknown(1) }).is_some());
+    }
+    let another = Client { holder: Holder::Bearer([1].into()), ..unknown(1) };
+    assert!(park(&unknown(1)).is_none() && park(&another).is_none());
+    let name = park(&unknown(2)).unwrap();
+    assert!(park(&known("ann")).is_some());
+    assert!(parking.take(&another.holder, &name).is_none(), "it has credentials, and the other one has not");
+    assert!(parking.take(&Holder::Anybody, &uuid::Uuid::new_v4().to_string()).is_none());
+    assert!(parking.take(&Holder::Anybody, &name).is_some(), "whoever was given the name comes back with it");
 }
 
 #[test]
 fn a_call_is_taken_once_and_by_its_client() {
     let (parking, line) = (Parking::new(true), Noting::default());
-    let name = parking.park(Holder::Known("ann".into()), asking(&line, &[])).unwrap();
+    let name = parking.park(&known("ann"), asking(&line, &[])).unwrap();
     assert!(parking.take(&Holder::Known("bob".into()), &name).is_none());
     assert!(parking.take(&Holder::Known("ann".into()), "another").is_none());
     assert!(parking.take(&Holder::Known("ann".into()), &name).is_some());
     assert!(parking.take(&Holder::Known("ann".into()), &name).is_none());
+    let waiting = parking.waiting.lock();
+    assert!(waiting.of_clients.is_empty() && waiting.of_addresses.is_empty());
 }
 
 #[tokio::test]
 async fn a_call_whose_client_does_not_come_back_is_given_up() {
     let (parking, line) = (Parking::new(true), Noting::default());
     let methods = ["elicitation/create", "sampling/createMessage"];
-    let name = parking.park(Holder::Anybody, asking(&line, &methods)).unwrap();
-    parking.park(Holder::Anybody, asking(&line, &methods)).unwrap();
+    let name = parking.park(&unknown(1), asking(&line, &methods)).unwrap();
+    parking.park(&unknown(1), asking(&line, &methods)).unwrap();
     parking.sweep().await;
-    assert_eq!(parking.waiting.lock().len(), 2, "there is time");
-    parking.waiting.lock().get_mut(&name).unwrap().since -= PATIENCE;
+    assert_eq!(parking.waiting.lock().calls.len(), 2, "there is time");
+    parking.waiting.lock().calls.get_mut(&name).unwrap().since -= PATIENCE;
     assert!(parking.take(&Holder::Anybody, &name).is_none(), "it is too late");
     parking.sweep().await;
-    assert_eq!(parking.waiting.lock().len(), 1);
+    assert_eq!(parking.waiting.lock().calls.len(), 1);
     let told = std::mem::take(&mut *line.0.lock());
     assert_eq!(told[0], r#"{"jsonrpc":"2.0","id":0,"result":{"action":"cancel"}}"#);
     assert!(told[1].contains(r#""id":1,"error":{"code":-32603"#), "{}", told[1]);
     parking.close().await;
-    assert_eq!((parking.waiting.lock().len(), line.0.lock().len()), (0, 2));
+    assert_eq!((parking.waiting.lock().calls.len(), line.0.lock().len()), (0, 2));
 }

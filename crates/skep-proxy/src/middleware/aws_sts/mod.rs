@@ -24,6 +24,7 @@ pub(crate) use self::signing::Signer;
 use self::signing::{Credentials, Scope};
 use super::auth::bearer;
 use super::exchange::Exchange;
+use super::good_until;
 use super::grants::kept::MARGIN;
 use super::grants::{EndpointError, Kept, Key, TokenEndpoint};
 use super::identity::Identity;
@@ -163,6 +164,7 @@ impl Layer for AwsSts {
             // A client could call signed headers a matter between neighbours, and have them removed later on.
             strip_headers(&mut parts.headers);
             parts.headers.remove(AUTHORIZATION);
+            good_until::note(&mut parts.extensions, credentials.until);
             parts.extensions.insert(Signer { credentials, scope: self.scope.clone() });
             let answer = next.pass(exchange).await;
             if matches!(answer.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {

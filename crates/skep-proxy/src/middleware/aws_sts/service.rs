@@ -1,7 +1,7 @@
 //! The service that gives the credentials of a role for the token of a caller (AssumeRoleWithWebIdentity).
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http::HeaderValue;
 use time::OffsetDateTime;
@@ -58,13 +58,15 @@ fn read(answer: &[u8], now: OffsetDateTime) -> Result<Given<Arc<Credentials>>, G
     // Part of a header, too.
     let id = Some(member("AccessKeyId")?).filter(|id| id.bytes().all(|byte| byte.is_ascii_graphic()));
     let end = OffsetDateTime::parse(member("Expiration")?, &Rfc3339).map_err(|_| GrantError::Garbage)?;
+    let lifetime = Duration::try_from(end - now).ok();
     Ok(Given {
         value: Arc::new(Credentials {
             id: id.ok_or(GrantError::Garbage)?.to_owned(),
             secret: member("SecretAccessKey")?.to_owned(),
             token,
+            until: lifetime.map(|lifetime| Instant::now() + lifetime),
         }),
-        lifetime: Duration::try_from(end - now).ok(),
+        lifetime,
     })
 }
 

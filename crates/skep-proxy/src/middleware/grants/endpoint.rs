@@ -1,7 +1,7 @@
 //! An endpoint that gives tokens, for other tokens as a rule.
 
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Request, Uri};
@@ -59,6 +59,14 @@ pub(crate) struct Issued {
     pub(crate) token: String,
     /// What it says besides.
     said: Map<String, Value>,
+}
+
+/// A token as a server gets it.
+#[derive(Debug, Clone)]
+pub(crate) struct Bearer {
+    pub(crate) header: HeaderValue,
+    /// When it ends, if that is known.
+    pub(crate) until: Option<Instant>,
 }
 
 /// Tokens are secrets.
@@ -137,11 +145,12 @@ impl Issued {
     }
 
     /// As a server gets it, for as long as it is good.
-    pub(crate) fn bearer(&self) -> Result<Given<HeaderValue>, GrantError> {
-        let value = HeaderValue::from_str(&format!("Bearer {}", self.token));
-        let mut value = value.map_err(|_| GrantError::Unsendable)?;
-        value.set_sensitive(true);
-        Ok(Given { value, lifetime: self.lifetime() })
+    pub(crate) fn bearer(&self) -> Result<Given<Bearer>, GrantError> {
+        let header = HeaderValue::from_str(&format!("Bearer {}", self.token));
+        let mut header = header.map_err(|_| GrantError::Unsendable)?;
+        header.set_sensitive(true);
+        let lifetime = self.lifetime();
+        Ok(Given { value: Bearer { header, until: lifetime.map(|lifetime| Instant::now() + lifetime) }, lifetime })
     }
 
     /// How long it is good for; nothing when that is not said.

@@ -4,12 +4,14 @@
 pub(super) mod endpoint;
 pub(super) mod kept;
 
+use http::HeaderName;
 use http::header::AUTHORIZATION;
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::request::Parts;
 
 pub use self::endpoint::EndpointError;
-pub(super) use self::endpoint::{GrantError, TokenEndpoint};
+pub(super) use self::endpoint::{Bearer, GrantError, TokenEndpoint};
 pub(super) use self::kept::{Given, Kept, Key};
+use super::good_until;
 use super::refusal::Refusal;
 use crate::transparent::strip_headers;
 
@@ -34,9 +36,11 @@ pub(super) fn form(pairs: &[(&str, &str)]) -> String {
 }
 
 /// Gives the server a credential of its own, and nothing that was meant for us.
-pub(super) fn place(headers: &mut HeaderMap, name: &HeaderName, value: HeaderValue) {
+pub(super) fn place(request: &mut Parts, name: &HeaderName, bearer: Bearer) {
+    let headers = &mut request.headers;
     // A client could call the header a matter between neighbours, and have it removed later on.
     strip_headers(headers);
     headers.remove(AUTHORIZATION);
-    headers.insert(name, value);
+    headers.insert(name, bearer.header);
+    good_until::note(&mut request.extensions, bearer.until);
 }

@@ -13,10 +13,10 @@ use crate::http::{PATIENCE, Response, modern};
 use crate::transparent::server::{Before, Reply, Seen, Server, reply};
 use crate::transparent::streams::stream;
 
-type Parts = Arc<Mutex<Vec<UnboundedSender<&'static str>>>>;
+pub(super) type Parts = Arc<Mutex<Vec<UnboundedSender<&'static str>>>>;
 
 /// A server whose streams the test writes, the newest one last.
-fn told_by_the_test() -> (Parts, impl Fn(&Seen) -> Reply + Send + Sync + 'static) {
+pub(super) fn told_by_the_test() -> (Parts, impl Fn(&Seen) -> Reply + Send + Sync + 'static) {
     let parts: Parts = Arc::default();
     let opened = Arc::clone(&parts);
     let answer = move |seen: &Seen| {
@@ -35,7 +35,7 @@ fn event(message: &Value) -> &'static str {
     format!("event: message\ndata: {message}\n\n").leak()
 }
 
-fn note(method: &str, params: &Value) -> &'static str {
+pub(super) fn note(method: &str, params: &Value) -> &'static str {
     let mut params = params.clone();
     params["_meta"] = json!({"io.modelcontextprotocol/subscriptionId": "of the server"});
     event(&json!({"jsonrpc": "2.0", "method": method, "params": params}))
@@ -46,8 +46,8 @@ fn acknowledged() -> &'static str {
     note("notifications/subscriptions/acknowledged", &json!({"notifications": honoured}))
 }
 
-const CHANGED: &str = "notifications/tools/list_changed";
-const UPDATED: &str = "notifications/resources/updated";
+pub(super) const CHANGED: &str = "notifications/tools/list_changed";
+pub(super) const UPDATED: &str = "notifications/resources/updated";
 
 /// Begins to listen, and hears that this was understood.
 async fn listen(before: &Before) -> Response {
@@ -64,12 +64,12 @@ async fn next(stream: &mut Response) -> String {
     message["method"].as_str().unwrap_or_else(|| panic!("{message}")).to_owned()
 }
 
-fn last(parts: &Parts) -> UnboundedSender<&'static str> {
+pub(super) fn last(parts: &Parts) -> UnboundedSender<&'static str> {
     parts.lock().unwrap().last().unwrap().clone()
 }
 
 /// The server ends its newest stream.
-fn end(parts: &Parts) {
+pub(super) fn end(parts: &Parts) {
     drop(parts.lock().unwrap().pop());
 }
 

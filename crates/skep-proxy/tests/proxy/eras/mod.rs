@@ -4,6 +4,7 @@ mod again;
 mod chosen;
 mod listening;
 mod parked;
+mod rotated;
 mod same;
 mod streams;
 mod unanswered;

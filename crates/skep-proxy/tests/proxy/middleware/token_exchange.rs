@@ -249,3 +249,36 @@ async fn auth_trap_28_whether_a_server_is_alive_is_asked_with_nobodys_token() {
     assert!(probes.iter().all(|probe| probe.header("authorization").is_none()));
     assert_eq!(endpoint.seen().len(), 1, "a token was asked for once, for the caller");
 }
+
+#[tokio::test]
+async fn a_session_that_is_opened_with_a_token_is_not_used_when_that_has_ended() {
+    const GOOD_FOR: Duration = Duration::from_secs(2);
+    let endpoint = Server::start(|_| {
+        let kind = "urn:ietf:params:oauth:token-type:access_token";
+        let issued = json!({
+            "access_token": "theirs", "token_type": "Bearer", "issued_token_type": kind, "expires_in": GOOD_FOR.as_secs(),
+        });
+        reply(200, &[("content-type", "application/json")], issued.to_string())
+    })
+    .await;
+    let exchange = Step::ExchangeToken(TokenExchange::new(settings(&endpoint)).unwrap());
+    let steps = vec![Step::Authenticate(Authentication::Anonymous), exchange];
+    let guarded = Guarded::new(steps, with_sessions("s")).await;
+    let ask = async || {
+        let call = modern("x", "tools/call", json!({"name": "t"})).header("Authorization", "Bearer ours");
+        guarded.send(call).await.json().await["result"]["session"].clone()
+    };
+    let begun = std::time::Instant::now();
+    let first = ask().await;
+    assert_eq!(first, "s-0");
+    let another = async {
+        loop {
+            let session = ask().await;
+            if session != first {
+                return session;
+            }
+        }
+    };
+    assert_eq!(tokio::time::timeout(PATIENCE, another).await.unwrap(), "s-1");
+    assert!(begun.elapsed() >= GOOD_FOR, "until then it is the same one");
+}

@@ -17,9 +17,9 @@ use super::server::{Before, Reply, Seen, Server, reply, with_sessions};
 use crate::http::{PATIENCE, Request, call, initialize, modern};
 
 /// The streams of a server, each under its number.
-type Streams = Arc<Mutex<Vec<Option<mpsc::UnboundedSender<Bytes>>>>>;
+pub(crate) type Streams = Arc<Mutex<Vec<Option<mpsc::UnboundedSender<Bytes>>>>>;
 
-fn say(stream: &mpsc::UnboundedSender<Bytes>, message: &Value) {
+pub(crate) fn say(stream: &mpsc::UnboundedSender<Bytes>, message: &Value) {
     // Whoever does not listen any more is not told.
     let _ = stream.send(format!("event: message\ndata: {message}\n\n").into());
 }
@@ -40,7 +40,7 @@ fn open(streams: &Streams) -> Reply {
 }
 
 /// A server that tells in its results by whom and in which session it was asked.
-fn on_sse(streams: &Streams) -> impl Fn(&Seen) -> Reply + Send + Sync + 'static {
+pub(crate) fn on_sse(streams: &Streams) -> impl Fn(&Seen) -> Reply + Send + Sync + 'static {
     let streams = Arc::clone(streams);
     move |seen| {
         if seen.method == "GET" && seen.target == "/sse" {
@@ -145,6 +145,63 @@ async fn what_the_server_refuses_is_told() {
     for post in [Request::post(&initialize("2025-11-25")), modern(1, "tools/list", json!({}))] {
         let challenged = before.send(post).await;
         assert_eq!((challenged.status, challenged.header("www-authenticate")), (401, Some("Bearer scope=\"hive\"")));
+    }
+}
+
+/// What a client that opened a session has, for as long as it keeps it.
+async fn open_from(before: &Before, source: [u8; 4]) -> crate::http::Response {
+    Request::post(&initialize("2025-06-18")).send_from(source, &before.address).await
+}
+
+#[tokio::test]
+async fn rule_25_one_client_does_not_take_the_sessions_of_all_others() {
+    const ANN: [u8; 4] = [127, 0, 0, 2];
+    const BOB: [u8; 4] = [127, 0, 0, 3];
+    let (_server, before, _streams) = setup().await;
+    let mut session = String::new();
+    for number in 0..256 {
+        let opened = open_from(&before, ANN).await;
+        assert_eq!(opened.status, 200, "{number}");
+        opened.header("mcp-session-id").unwrap().clone_into(&mut session);
+    }
+    let mut refused = open_from(&before, ANN).await;
+    assert_eq!((refused.status, refused.header("retry-after")), (429, Some("1")));
+    assert_eq!(refused.json().await["error"]["code"], -32603);
+    assert_eq!(open_from(&before, BOB).await.status, 200);
+    let ended = Request::new("DELETE", "/mcp").in_session(&session).send_from(ANN, &before.address).await;
+    assert_eq!(ended.status, 204);
+    let again = async { while open_from(&before, ANN).await.status == 429 {} };
+    tokio::time::timeout(PATIENCE, again).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_the_server_is_slow_to_take_ends_with_the_session_and_with_the_proxy() {
+    for is_stopped in [false, true] {
+        let streams = Streams::default();
+        let (taken, mut held) = mpsc::unbounded_channel();
+        let sse = on_sse(&streams);
+        let server = Server::start(move |seen| match seen.json()["method"].as_str() {
+            Some("notifications/roots/list_changed") => {
+                // It says that it takes the message, and never comes to the end of that.
+                let (sender, receiver) = mpsc::unbounded_channel();
+                taken.send(sender).unwrap();
+                super::streams::stream(&[], receiver)
+            }
+            _ => sse(seen),
+        })
+        .await;
+        let mut before = Before::local(Dialect::Sse, &server.address).await;
+        let session = begin(&before, "/sse", "Bearer a").await;
+        let told = json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"});
+        assert_eq!(before.send(Request::post(&told).in_session(&session)).await.status, 202);
+        let body = tokio::time::timeout(PATIENCE, held.recv()).await.unwrap().unwrap();
+        body.send("taken, but").unwrap();
+        if is_stopped {
+            before.stop().await;
+        } else {
+            assert_eq!(before.send(Request::new("DELETE", "/mcp").in_session(&session)).await.status, 204);
+        }
+        tokio::time::timeout(PATIENCE, body.closed()).await.unwrap();
     }
 }
 
@@ -265,4 +322,72 @@ async fn the_session_at_the_server_ends_with_the_stream_of_its_client() {
     };
     let ended = tokio::time::timeout(PATIENCE, ended).await.unwrap();
     assert_eq!((ended.target.as_str(), ended.header("mcp-session-id")), ("/mcp", Some("a-0")));
+}
+
+#[tokio::test]
+async fn a_client_of_the_older_transport_is_sent_away_when_its_credentials_are_not_taken_any_more() {
+    let (opened, mut streams) = mpsc::unbounded_channel();
+    let sessions = with_sessions("a");
+    let server = Server::start(move |seen| match seen.header("mcp-session-id") {
+        Some(_) if seen.method == "GET" => {
+            let (sender, receiver) = mpsc::unbounded_channel();
+            if opened.send(sender).is_err() {
+                return reply(401, &[("www-authenticate", "Bearer")], "");
+            }
+            super::streams::stream(&[("content-type", "text/event-stream")], receiver)
+        }
+        _ => sessions(seen),
+    })
+    .await;
+    let before = Before::local(Dialect::Streamable, &server.address).await;
+    let mut older = Older::begin(&before).await;
+    assert_eq!(older.ask(&before, 1).await["result"]["session"], "a-0");
+    // From now on the server takes its credentials for nothing.
+    let stream = tokio::time::timeout(PATIENCE, streams.recv()).await.unwrap().unwrap();
+    streams.close();
+    server.seen();
+    drop(stream);
+    assert_eq!(tokio::time::timeout(PATIENCE, older.stream.message()).await.unwrap(), None);
+    let asked = server.seen().iter().filter(|seen| seen.method == "GET" && seen.target == "/mcp").count();
+    assert_eq!(asked, 1, "it is asked once");
+}
+
+#[tokio::test]
+async fn a_session_goes_on_while_the_server_is_away_and_ends_when_its_credentials_are_not_taken_any_more() {
+    for (status, goes_on) in [(503, true), (401, false)] {
+        let (server, before, streams) = setup().await;
+        let session = begin(&before, "/sse", "Bearer a").await;
+        let mut listening = before.send(Request::listen(&session)).await;
+        let (again, refused) = (on_sse(&streams), Mutex::new(false));
+        server.replace(move |seen| {
+            if seen.method == "GET" && (!goes_on || !std::mem::replace(&mut *refused.lock().unwrap(), true)) {
+                return reply(status, &[], "");
+            }
+            again(seen)
+        });
+        streams.lock().unwrap()[0] = None;
+        if goes_on {
+            let answered = async {
+                loop {
+                    let mut answer = before.send(Request::post(&call(2, "t")).in_session(&session)).await;
+                    if answer.status == 200
+                        && let Some(session) = answer.message().await.unwrap()["result"]["session"].as_u64()
+                    {
+                        return session;
+                    }
+                    tokio::time::sleep(MOMENT).await;
+                }
+            };
+            assert_eq!(tokio::time::timeout(PATIENCE, answered).await.unwrap(), 1);
+            continue;
+        }
+        assert_eq!(tokio::time::timeout(PATIENCE, listening.message()).await.unwrap(), None);
+        let gone = async {
+            while before.send(Request::post(&call(3, "t")).in_session(&session)).await.status != 404 {
+                tokio::time::sleep(MOMENT).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, gone).await.unwrap();
+        assert_eq!(server.seen().iter().filter(|seen| seen.method == "GET").count(), 1, "it is asked once");
+    }
 }

@@ -2,7 +2,8 @@
 
 mod addresses;
 mod batches;
-mod dialled;
+pub(crate) mod dialled;
+mod found;
 mod headers;
 mod monitor;
 mod recovery;

@@ -5,6 +5,7 @@ mod tests;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Instant;
 
 use aws_lc_rs::{digest, hmac};
 use http::header::{AUTHORIZATION, CONTENT_LENGTH, EXPECT, FORWARDED, USER_AGENT};
@@ -39,6 +40,8 @@ pub(crate) struct Credentials {
     pub(super) id: String,
     pub(super) secret: String,
     pub(super) token: HeaderValue,
+    /// When they end, if that is known.
+    pub(super) until: Option<Instant>,
 }
 
 impl fmt::Debug for Credentials {

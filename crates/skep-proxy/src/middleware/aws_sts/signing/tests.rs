@@ -6,7 +6,7 @@ const TOKEN_OF_THE_SUITE: &str = "6e86291e8372ff2a2260956d9b8aae1d763fbf315fa00f
 
 fn credentials(token: &'static str) -> Credentials {
     let secret = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY".to_owned();
-    Credentials { id: "AKIDEXAMPLE".to_owned(), secret, token: HeaderValue::from_static(token) }
+    Credentials { id: "AKIDEXAMPLE".to_owned(), secret, token: HeaderValue::from_static(token), until: None }
 }
 
 fn scope() -> Scope {

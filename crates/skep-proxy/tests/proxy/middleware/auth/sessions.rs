@@ -5,13 +5,15 @@ use redis::Commands as _;
 use serde_json::{Value, json};
 use skep_conformance::redis::RedisServer;
 use skep_proxy::middleware::{Audit, Authentication, Chain, Middleware, Oidc, Step};
+use skep_proxy::transparent::Dialect;
 use skep_proxy::{Forwarded, Proxy, SessionStore};
 
 use super::issuer::{Issuer, Key};
 use crate::bridge::server::{Setup, limits};
-use crate::http::{Request, Response, call, initialize};
+use crate::http::{Request, Response, call, initialize, modern};
 use crate::middleware::{Guarded, audit};
 use crate::redis::{look, store};
+use crate::transparent::dialled::{Streams, on_sse};
 use crate::transparent::server::with_sessions;
 
 /// An issuer, and what stands for its users.
@@ -174,4 +176,20 @@ async fn the_address_for_messages_is_of_no_use_to_others() {
     let (accepted, _) = tokio::join!(setup.send(post("ann", path)), server.agree());
     assert_eq!(accepted.status, 202);
     assert!(stream.message().await.is_some());
+}
+
+#[tokio::test]
+async fn a_session_that_is_opened_for_a_client_shows_what_the_client_shows_now() {
+    let users = Users::new().await;
+    let streams = Streams::default();
+    // A server of ours gets the tokens of callers as they are.
+    let steps = users.steps().into_iter().take(1).collect();
+    let guarded = Guarded::of(Dialect::Sse, steps, on_sse(&streams)).await;
+    let ask = async || {
+        let call = users.as_user("ann", modern("x", "tools/call", json!({"name": "t"})));
+        guarded.send(call).await.json().await["result"].clone()
+    };
+    let (first, second) = (ask().await, ask().await);
+    assert_eq!(first["session"], second["session"]);
+    assert_ne!(first["as"], second["as"], "each request had a token of its own");
 }
