@@ -119,7 +119,7 @@ async fn whoever_stalls_before_the_proxy_is_there_keeps_nobody_waiting() {
         stream
     };
     let (waited, mut stream) = tokio::time::timeout(PATIENCE, async { tokio::join!(waiting, stalling) }).await.unwrap();
-    waited.unwrap();
+    waited.unwrap().1.unwrap();
     let mut rest = Vec::new();
     let _ = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut rest)).await.unwrap();
     assert!(rest.is_empty(), "it was never asked in full");
