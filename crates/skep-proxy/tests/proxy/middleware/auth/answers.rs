@@ -7,7 +7,7 @@ use serde_json::json;
 use skep_proxy::middleware::{Authentication, Chain, ForwardHeaders, Oidc, OidcSettings, Step};
 
 use super::issuer::{AUDIENCE, Issuer, Key};
-use super::{call_with, guarded};
+use super::{call_with, check_refused, guarded};
 use crate::http::{Request, call, modern};
 use crate::middleware::{Guarded, with_tools};
 use crate::transparent::server::{Server, reply, with_sessions};
@@ -158,14 +158,6 @@ const INSIDE: [&str; 12] = [
     "[fd00:ec2::254]",
 ];
 
-fn refused_by(settings: &OidcSettings, told: &str) -> String {
-    let place = "https://hive.example/.well-known/oauth-protected-resource/mcp";
-    let realm = &settings.issuer;
-    format!(
-        "Bearer realm=\"{realm}\", resource_metadata=\"{place}\", error=\"invalid_token\", error_description=\"{told}\""
-    )
-}
-
 #[tokio::test]
 async fn auth_trap_15_no_way_to_write_an_address_makes_us_ask_inside() {
     let key = Key::new("k", Algorithm::ES256);
@@ -186,11 +178,7 @@ async fn auth_trap_15_no_way_to_write_an_address_makes_us_ask_inside() {
         }
         let guarded = guarded(&closed).await;
         for (shown, told) in [(&*token, "failed to fetch JWKS"), ("opaque", "failed to introspect opaque token")] {
-            let mut refused = call_with(&guarded, shown).await;
-            assert_eq!(refused.status, 401, "{host}");
-            assert_eq!(refused.header("www-authenticate"), Some(&*refused_by(&closed, told)), "{host}");
-            let body = json!({"error": "invalid_token", "error_description": format!("Invalid token: {told}")});
-            assert_eq!(refused.json().await, body, "{host}");
+            check_refused(host, call_with(&guarded, shown).await, &issuer.url, told).await;
         }
         assert!(guarded.server.seen().is_empty(), "{host}");
     }
@@ -206,9 +194,7 @@ async fn auth_trap_15_no_redirect_makes_us_ask_where_clouds_answer() {
         let elsewhere = Server::start(move |_| reply(302, &[("location", to)], "")).await;
         let settings = OidcSettings { key_set_url: format!("http://{}/keys", elsewhere.address), ..issuer.settings() };
         let guarded = guarded(&settings).await;
-        let refused = call_with(&guarded, &token).await;
-        let told = refused_by(&settings, "failed to fetch JWKS");
-        assert_eq!((refused.status, refused.header("www-authenticate")), (401, Some(&*told)), "{to}");
+        check_refused(to, call_with(&guarded, &token).await, &issuer.url, "failed to fetch JWKS").await;
         assert_eq!(elsewhere.seen().len(), 1, "{to}");
         assert!(guarded.server.seen().is_empty(), "{to}");
     }
