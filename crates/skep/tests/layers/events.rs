@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::callers::Callers;
 use super::is_hidden;
-use crate::protected::{Client, listening};
+use crate::protected::{Client, KEY, listening, signed_with};
 
 pub(super) fn check(address: &str, callers: &Callers) {
     let nobody = listening(None).send(address);
