@@ -278,7 +278,7 @@ mod tests {
         const NESTED: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{}}"#;
         // Each one makes the message twice as deep.
         let nested = |depth: usize| format!("/mcp_request/params{}", "/a".repeat(depth));
-        let copy = |power| json!({"op": "copy", "from": "/mcp_request/params", "path": nested(1 << power)});
+        let copy = |power: u32| json!({"op": "copy", "from": "/mcp_request/params", "path": nested(1_usize << power)});
         let patch = |copies| (0..copies).map(copy).collect::<Value>();
         let changed = |copies| apply(NESTED, &Change { is_json_patch: true, patch: patch(copies).to_string() });
         assert!(changed(6).is_ok());
