@@ -229,15 +229,15 @@ mod tests {
     #[test]
     fn a_number_that_differs_in_its_last_digit_is_another_one() {
         let replace = |value| format!(r#"[{{"op":"replace","path":"/mcp_request/params/z","value":{value}}}]"#);
-        let test = |value| format!(r#"[{{"op":"test","path":"/mcp_request/params/z","value":{value}}}]"#);
+        let compare = |value| format!(r#"[{{"op":"test","path":"/mcp_request/params/z","value":{value}}}]"#);
         let text = changed(replace("12345678901234567890124")).unwrap();
         assert!(text.ends_with(r#""z":12345678901234567890124}}"#), "{text}");
         let again = |patch: String| apply(&text, &Change { is_json_patch: true, patch });
         let third = again(replace("12345678901234567890125")).unwrap();
         assert!(third.ends_with(r#""z":12345678901234567890125}}"#), "{third}");
-        assert_eq!(again(test("12345678901234567890124")), Ok(text.clone()));
-        assert_eq!(again(test("12345678901234567890123")), Err(PatchError::Apply));
-        assert_eq!(changed(test("100")), Ok(CALL.to_owned()), "it is written as 1e2");
+        assert_eq!(again(compare("12345678901234567890124")), Ok(text.clone()));
+        assert_eq!(again(compare("12345678901234567890123")), Err(PatchError::Apply));
+        assert_eq!(changed(compare("100")), Ok(CALL.to_owned()), "it is written as 1e2");
     }
 
     #[test]
