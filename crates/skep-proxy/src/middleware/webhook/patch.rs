@@ -229,15 +229,15 @@ mod tests {
     #[test]
     fn a_number_that_differs_in_its_last_digit_is_another_one() {
         let replace = |value| format!(r#"[{{"op":"replace","path":"/mcp_request/params/z","value":{value}}}]"#);
-        let test = |value| format!(r#"[{{"op":"test","path":"/mcp_request/params/z","value":{value}}}]"#);
+        let compare = |value| format!(r#"[{{"op":"test","path":"/mcp_request/params/z","value":{value}}}]"#);
         let text = changed(replace("12345678901234567890124")).unwrap();
         assert!(text.ends_with(r#""z":12345678901234567890124}}"#), "{text}");
         let again = |patch: String| apply(&text, &Change { is_json_patch: true, patch });
         let third = again(replace("12345678901234567890125")).unwrap();
         assert!(third.ends_with(r#""z":12345678901234567890125}}"#), "{third}");
-        assert_eq!(again(test("12345678901234567890124")), Ok(text.clone()));
-        assert_eq!(again(test("12345678901234567890123")), Err(PatchError::Apply));
-        assert_eq!(changed(test("100")), Ok(CALL.to_owned()), "it is written as 1e2");
+        assert_eq!(again(compare("12345678901234567890124")), Ok(text.clone()));
+        assert_eq!(again(compare("12345678901234567890123")), Err(PatchError::Apply));
+        assert_eq!(changed(compare("100")), Ok(CALL.to_owned()), "it is written as 1e2");
     }
 
     #[test]
@@ -278,7 +278,7 @@ mod tests {
         const NESTED: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{}}"#;
         // Each one makes the message twice as deep.
         let nested = |depth: usize| format!("/mcp_request/params{}", "/a".repeat(depth));
-        let copy = |power| json!({"op": "copy", "from": "/mcp_request/params", "path": nested(1_usize << power)});
+        let copy = |power: u32| json!({"op": "copy", "from": "/mcp_request/params", "path": nested(1_usize << power)});
         let patch = |copies| (0..copies).map(copy).collect::<Value>();
         let changed = |copies| apply(NESTED, &Change { is_json_patch: true, patch: patch(copies).to_string() });
         assert!(changed(6).is_ok());
