@@ -13,6 +13,7 @@ use self::dependencies::{Row, Told, rows};
 use self::fault::{Dependency, Fault};
 use super::{Guarded, with_tools};
 use crate::http::{PATIENCE, Request, Response, call};
+use crate::inside::BARRED_FORMS;
 use crate::transparent::server::Seen;
 
 /// Longer than a proxy waits for anybody.
@@ -95,5 +96,19 @@ async fn whatever_is_wrong_with_those_whom_steps_depend_on_is_told_in_the_same_w
 async fn whoever_is_silent_is_given_up_and_asked_again() {
     for row in rows().await {
         check(&row, Fault::Silence).await;
+    }
+}
+
+/// Whoever is named so that only looking the name up tells where that leads fails like anybody else.
+#[tokio::test]
+async fn nobody_is_asked_where_clouds_answer_and_clients_are_told_as_of_any_failure() {
+    for row in rows().await {
+        for form in BARRED_FORMS {
+            let (address, name) = (format!("{form}:80"), format!("{} at {form}", row.name));
+            let asked = Asked::new(&row, &address).await;
+            let answer = without_waiting(asked.ask()).await;
+            row.told.check(&name, answer, &address).await;
+            assert_eq!(asked.served(), usize::from(row.told == Told::Result), "{name}");
+        }
     }
 }
