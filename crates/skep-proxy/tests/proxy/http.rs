@@ -153,6 +153,11 @@ impl Response {
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text:?}"))
     }
 
+    /// Waits for the first of the body, so that whatever it says has happened.
+    pub(crate) async fn skip(&mut self) {
+        self.more().await;
+    }
+
     async fn more(&mut self) -> bool {
         match tokio::time::timeout(PATIENCE, self.body.frame()).await.unwrap() {
             None => false,

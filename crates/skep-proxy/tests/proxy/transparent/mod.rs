@@ -2,7 +2,7 @@
 
 mod addresses;
 mod batches;
-mod dialled;
+pub(crate) mod dialled;
 mod headers;
 mod monitor;
 mod recovery;
