@@ -4,9 +4,11 @@
 //! Names are resolved, the addresses are checked, and only what was checked is dialled; that holds for every redirect,
 //! too. An answer has a largest size and a longest time. The files of TLS may change while the proxy runs.
 
+#[cfg(test)]
+pub(crate) mod inside;
 pub(crate) mod resolve;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod tls_files;
 
 use std::error::Error;
@@ -140,13 +142,6 @@ impl Fetcher {
     pub fn new(policy: FetchPolicy) -> Result<Self, FilesError> {
         let resolver = Resolver::new(policy.allows_private);
         Self::judging(policy, resolver)
-    }
-
-    /// The same, for whom all names are at these places, one after the other; the last one stays.
-    #[cfg(test)]
-    pub(crate) fn finding(policy: FetchPolicy, places: Vec<std::net::SocketAddr>) -> Self {
-        let resolver = Resolver::new(policy.allows_private).finding(places);
-        Self::judging(policy, resolver).unwrap()
     }
 
     fn judging(policy: FetchPolicy, resolver: Resolver) -> Result<Self, FilesError> {

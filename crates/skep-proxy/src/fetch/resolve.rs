@@ -33,6 +33,12 @@ pub(super) type Judge = fn(IpAddr) -> bool;
 /// Finds the addresses of a name.
 pub(super) type Lookup = Arc<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> + Send + Sync>;
 
+/// What is outside for some tests, and its name.
+#[cfg(test)]
+pub(crate) const OUTSIDE: &str = "127.0.0.99";
+#[cfg(test)]
+pub(crate) const OUTSIDE_NAME: &str = "outside.example";
+
 /// Asks the system.
 pub(super) fn system() -> Lookup {
     Arc::new(|name| async move { Ok(tokio::net::lookup_host((name.as_str(), 0)).await?.collect()) }.boxed())
@@ -72,6 +78,17 @@ impl Resolver {
             Box::pin(std::future::ready(Ok(found)))
         });
         Self { lookup, ..self }
+    }
+
+    /// One for whom a name and an address of this machine are outside, whatever the others are.
+    #[cfg(test)]
+    pub(crate) fn from_outside(outside: SocketAddr) -> Self {
+        let others = system();
+        let lookup: Lookup = Arc::new(move |name| match name.as_str() {
+            OUTSIDE_NAME => Box::pin(std::future::ready(Ok(vec![outside]))),
+            _ => others(name),
+        });
+        Self { is_closed: |address| address.to_string() != OUTSIDE && is_private(address), lookup }
     }
 
     /// Refuses a host that is written as an address, which is dialled without asking anybody.

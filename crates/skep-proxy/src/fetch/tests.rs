@@ -9,11 +9,25 @@ use skep_bounds::address::is_barred;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
+use super::inside::{BARRED_ADDRESSES, BARRED_FORMS, OWN_ADDRESSES, OWN_FORMS};
 use super::resolve::{Judge, Lookup, system};
 use super::*;
 
 fn policy() -> FetchPolicy {
     FetchPolicy { allows_http: true, ..FetchPolicy::default() }
+}
+
+impl Fetcher {
+    /// Somebody for whom all names are at these places, one after the other; the last one stays.
+    pub(crate) fn finding(policy: FetchPolicy, places: Vec<SocketAddr>) -> Self {
+        let resolver = Resolver::new(policy.allows_private).finding(places);
+        Self::judging(policy, resolver).unwrap()
+    }
+
+    /// Somebody for whom one place on this machine is not inside.
+    pub(crate) fn from_outside(policy: FetchPolicy, outside: SocketAddr) -> Self {
+        Self::judging(policy, Resolver::from_outside(outside)).unwrap()
+    }
 }
 
 fn judging(policy: FetchPolicy, is_closed: Judge, lookup: Lookup) -> Fetcher {
@@ -26,7 +40,7 @@ fn get(url: &str) -> Request<Bytes> {
 
 /// A server on an address of this machine that answers every request alike, and closes. It counts them, and those that
 /// come with a credential.
-async fn server(address: &str, answer: String) -> (SocketAddr, Arc<AtomicUsize>, Arc<AtomicUsize>) {
+pub(crate) async fn server(address: &str, answer: String) -> (SocketAddr, Arc<AtomicUsize>, Arc<AtomicUsize>) {
     let listener = TcpListener::bind((address, 0)).await.unwrap();
     let place = listener.local_addr().unwrap();
     let (asked, trusted) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
@@ -46,11 +60,11 @@ async fn server(address: &str, answer: String) -> (SocketAddr, Arc<AtomicUsize>,
     (place, asked, trusted)
 }
 
-fn redirect(to: &str) -> String {
+pub(crate) fn redirect(to: &str) -> String {
     format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 }
 
-fn ok(body: &str) -> String {
+pub(crate) fn ok(body: &str) -> String {
     format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len())
 }
 
@@ -58,30 +72,7 @@ fn ok(body: &str) -> String {
 async fn no_way_to_write_an_address_leads_inside() {
     let (place, asked, _) = server("127.0.0.1", ok("inside")).await;
     let fetcher = Fetcher::new(policy()).unwrap();
-    for host in [
-        "127.0.0.1",
-        "localhost",
-        "LOCALHOST",
-        "127.1",
-        "2130706433",
-        "0x7f000001",
-        "0x7f.0.0.1",
-        "017700000001",
-        "0177.0.0.1",
-        "0",
-        "0.0.0.0",
-        "[::1]",
-        "[::]",
-        "[::ffff:127.0.0.1]",
-        "[::ffff:7f00:1]",
-        "[0:0:0:0:0:0:0:1]",
-        "[64:ff9b::7f00:1]",
-        "[2002:7f00:1::]",
-        "169.254.169.254",
-        "[fd00:ec2::254]",
-        "100.100.100.200",
-        "168.63.129.16",
-    ] {
+    for host in [OWN_ADDRESSES, OWN_FORMS, BARRED_ADDRESSES, BARRED_FORMS].concat() {
         let refused = fetcher.send(get(&format!("http://{host}:{}/", place.port())), 100).await;
         assert!(matches!(refused, Err(FetchError::Closed { .. })), "{host}: {refused:?}");
     }
@@ -98,17 +89,7 @@ async fn where_the_inside_is_allowed_the_places_of_clouds_are_not() {
         assert_eq!(answer.unwrap().body(), "inside", "{host}");
     }
     assert_eq!(asked.load(Ordering::SeqCst), 4);
-    for host in [
-        "169.254.169.254",
-        "2852039166",
-        "0xa9fea9fe",
-        "0251.0376.0251.0376",
-        "[::ffff:a9fe:a9fe]",
-        "[fe80::1]",
-        "[fd00:ec2::254]",
-        "100.100.100.200",
-        "0.0.0.0",
-    ] {
+    for host in [BARRED_ADDRESSES, BARRED_FORMS].concat() {
         let refused = fetcher.send(get(&format!("http://{host}/latest/meta-data/")), 100).await;
         assert!(matches!(refused, Err(FetchError::Closed { .. })), "{host}: {refused:?}");
     }

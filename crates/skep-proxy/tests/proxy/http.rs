@@ -21,11 +21,12 @@ pub(crate) struct Request {
     target: String,
     headers: Vec<(String, String)>,
     body: Bytes,
+    patience: Duration,
 }
 
 impl Request {
     pub(crate) fn new(method: &'static str, target: &str) -> Self {
-        Self { method, target: target.to_owned(), headers: Vec::new(), body: Bytes::new() }
+        Self { method, target: target.to_owned(), headers: Vec::new(), body: Bytes::new(), patience: PATIENCE }
     }
 
     /// A message to the endpoint of streamable HTTP.
@@ -72,6 +73,12 @@ impl Request {
         self
     }
 
+    /// Waits longer for an answer, or not as long.
+    pub(crate) fn within(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
     pub(crate) async fn send(self, address: &str) -> Response {
         let stream = TcpStream::connect(address).await.unwrap();
         self.send_on(stream, address).await
@@ -91,7 +98,7 @@ impl Request {
         stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
         address: &str,
     ) -> Response {
-        tokio::time::timeout(PATIENCE, self.exchange(stream, address)).await.unwrap()
+        tokio::time::timeout(self.patience, self.exchange(stream, address)).await.unwrap()
     }
 
     async fn exchange(self, stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static, address: &str) -> Response {
@@ -152,6 +159,11 @@ impl Response {
     pub(crate) async fn json(&mut self) -> Value {
         let text = self.text().await;
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text:?}"))
+    }
+
+    /// Waits for the first of the body, so that whatever it says has happened.
+    pub(crate) async fn skip(&mut self) {
+        self.more().await;
     }
 
     async fn more(&mut self) -> bool {

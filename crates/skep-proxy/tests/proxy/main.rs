@@ -10,6 +10,8 @@ mod cors;
 mod eras;
 mod hostile;
 mod http;
+#[path = "../../src/fetch/inside.rs"]
+mod inside;
 mod middleware;
 mod node;
 #[path = "../../../skep/tests/once/mod.rs"]

@@ -1,6 +1,8 @@
 //! Who calls: what a request has to prove, and how.
 
 mod challenge;
+#[cfg(test)]
+mod elsewhere;
 mod introspection;
 mod issuer;
 mod key_set;

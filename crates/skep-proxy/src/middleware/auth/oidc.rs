@@ -98,13 +98,21 @@ pub struct Oidc {
     keys: Keys,
     proven: Proven,
     introspection: Option<Introspection>,
-    challenge: Challenge,
+    pub(super) challenge: Challenge,
     resource: ProtectedResource,
 }
 
 impl Oidc {
     /// Checks the settings. Nobody is asked anything yet, so that a proxy can start before its issuer.
     pub fn new(settings: &OidcSettings) -> Result<Self, OidcError> {
+        Self::asking(settings, Fetcher::new)
+    }
+
+    /// The same, by somebody who asks in another way.
+    pub(super) fn asking(
+        settings: &OidcSettings,
+        fetcher: impl FnOnce(FetchPolicy) -> Result<Fetcher, FilesError>,
+    ) -> Result<Self, OidcError> {
         if settings.issuer.is_empty() && settings.key_set_url.is_empty() {
             return Err(OidcError::NoIssuer);
         }
@@ -139,7 +147,7 @@ impl Oidc {
             "" => String::new(),
             resource => metadata_url(resource).ok_or(OidcError::Address("ResourceURL"))?,
         };
-        let endpoint = Endpoint { fetcher: Fetcher::new(policy)?, token_file: settings.token_file.clone() };
+        let endpoint = Endpoint { fetcher: fetcher(policy)?, token_file: settings.token_file.clone() };
         let (client, secret) = (&settings.client_id, &settings.client_secret);
         let introspection = match settings.introspection_url.as_str() {
             "" => None,

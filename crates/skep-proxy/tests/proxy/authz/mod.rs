@@ -1,5 +1,6 @@
 //! Who may do what, seen from both ends: what clients are told, and what reaches the server.
 
+mod caller;
 mod lists;
 mod matrix;
 mod pdp;

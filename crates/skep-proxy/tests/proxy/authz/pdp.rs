@@ -79,13 +79,3 @@ async fn whatever_is_no_clear_yes_is_a_no() {
     pdp.end().await;
     refused("nobody there").await;
 }
-
-#[tokio::test]
-async fn a_decision_that_does_not_come_in_time_is_a_no() {
-    let server = Server::start(hive).await;
-    // It takes connections, and says nothing.
-    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let before = asking(&format!("http://{}", silent.local_addr().unwrap()), &server).await;
-    assert_eq!(before.send(Request::post(&call(7, "weigh"))).await.status, 403);
-    assert!(server.seen().is_empty());
-}

@@ -6,9 +6,9 @@ use skep_proxy::transparent::{Dialect, Target, Transparent};
 use skep_proxy::{Forwarded, Limits, Proxy};
 
 use super::{authorizer, guarded, has_burnt, hive, legacy, steps};
-use crate::http::{Request, call, modern, request};
+use crate::http::{Request, call, modern, request, with_capabilities};
 use crate::node::Node;
-use crate::transparent::server::{Before, Server};
+use crate::transparent::server::{Before, Reply, Seen, Server, reply};
 
 pub(crate) fn raw(text: &str) -> Request {
     Request::post(&Value::Null).plain().body(text.to_owned())
@@ -112,6 +112,22 @@ fn tricks() -> Vec<(&'static str, Request)> {
             Request::new("POST", "/elsewhere").header("Content-Type", "application/json").body(burn_text),
         ),
         ("in a task", Request::post(&request(7, "tasks/result", &json!({"taskId": "1", "name": "burn"})))),
+        ("as a task", Request::post(&request(7, "tools/call", &json!({"name": "burn", "task": {"ttl": 1}})))),
+        (
+            "in an answer to a task, modern",
+            modern(7, "tasks/update", json!({"taskId": "1", "name": "burn"})).instead("Mcp-Name", "1"),
+        ),
+        ("as an answer", Request::post(&request(7, "tools/call", &retry("burn", "made-up")))),
+        ("as an answer, modern", modern(7, "tools/call", retry("burn", "made-up"))),
+        ("as a notification, modern", quietly("burn")),
+        ("as a notification in a batch", Request::post(&json!([call(1, "weigh"), quiet]))),
+        (
+            "in a batch, modern",
+            Request::post(&json!([modern_body("weigh"), modern_body("burn")]))
+                .header("MCP-Protocol-Version", "2026-07-28"),
+        ),
+        ("by HTTP+SSE, in somebody's stream", Request::post(&burn()).at("/messages?sessionId=0")),
+        ("by HTTP+SSE, where streamable HTTP is", Request::post(&burn()).at("/mcp?sessionId=made-up")),
         (
             "in a resource",
             Request::post(&request(7, "resources/read", &json!({"uri": "hive://1", "name": "burn", "Uri": "burn"}))),
@@ -119,6 +135,19 @@ fn tricks() -> Vec<(&'static str, Request)> {
     ];
     tricks.extend(WRITTEN.map(|(name, text)| (name, raw(text))));
     tricks
+}
+
+/// What a client says again when the server wanted to know something.
+fn retry(tool: &str, state: &str) -> Value {
+    json!({"name": tool, "inputResponses": {"sure": {"action": "accept", "content": {}}}, "requestState": state})
+}
+
+/// A call that stands alone and wants no answer.
+fn quietly(tool: &str) -> Request {
+    let mut message = modern_body(tool);
+    message.as_object_mut().unwrap().remove("id");
+    let post = Request::post(&message).header("MCP-Protocol-Version", "2026-07-28");
+    post.header("Mcp-Method", "tools/call").header("Mcp-Name", tool)
 }
 
 fn modern_body(tool: &str) -> Value {
@@ -138,6 +167,47 @@ async fn no_trick_reaches_a_tool_that_is_denied() {
             assert!((400..500).contains(&answer.status), "{trick} ({dialect:?}): {} {text}", answer.status);
         }
     }
+}
+
+/// A server that wants to know something before it does anything.
+fn asking(seen: &Seen) -> Reply {
+    let message = seen.json();
+    if message["method"] != "tools/call" || message["params"].get("inputResponses").is_some() {
+        return hive(seen);
+    }
+    let question = json!({"method": "elicitation/create", "params": {"mode": "form", "message": "?"}});
+    let result =
+        json!({"resultType": "input_required", "inputRequests": {"sure": question}, "requestState": "of the server"});
+    let body = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+    reply(200, &[("content-type", "application/json")], body.to_string())
+}
+
+#[tokio::test]
+async fn an_answer_about_one_tool_does_not_reach_another() {
+    let server = Server::start(asking).await;
+    let before = guarded(&server, Dialect::Streamable, steps(authorizer(&["keepers"]))).await;
+    let capable = |id: u64, params: Value| with_capabilities(id, "tools/call", params, &json!({"elicitation": {}}));
+    let asked = before.send(capable(1, json!({"name": "weigh"})).plain()).await.json().await;
+    let state = asked["result"]["requestState"].as_str().unwrap_or_else(|| panic!("{asked}")).to_owned();
+    server.seen();
+    let burn = request(7, "tools/call", &retry("burn", &state));
+    let curse = json!({"name": "curse", "inputResponses": {}, "requestState": state});
+    let quiet = json!({"jsonrpc": "2.0", "method": "tools/call", "params": retry("burn", &state)});
+    for (trick, request, id) in [
+        ("under the other name", capable(7, retry("burn", &state)).plain(), r#""id":7,"#),
+        ("as a prompt", modern(7, "prompts/get", curse).plain(), r#""id":7,"#),
+        ("in a session", legacy("2025-11-25", &burn), r#""id":7,"#),
+        ("in a batch", legacy("2025-03-26", &json!([burn])), r#""id":7,"#),
+        ("without wanting an answer", legacy("2025-11-25", &quiet), ""),
+        ("without wanting an answer, modern", quietly("burn").plain(), ""),
+    ] {
+        let mut refused = before.send(request).await;
+        let told = format!(r#"{{"jsonrpc":"2.0",{id}"error":{{"code":403,"message":"Unauthorized"}}}}"#);
+        assert_eq!((refused.status, refused.text().await), (403, told), "{trick}");
+        assert!(server.seen().is_empty(), "{trick}");
+    }
+    assert_eq!(before.send(capable(8, retry("weigh", &state)).plain()).await.status, 200);
+    assert_eq!(server.seen().last().unwrap().json()["params"]["requestState"], "of the server");
 }
 
 #[tokio::test]

@@ -1,14 +1,15 @@
-//! Ways from a client to a server: by HTTP or to a process, of the client's era or of the other one.
+//! Ways from a client to a server: by streamable HTTP, HTTP+SSE or to a process, of the client's era or of the other one.
 
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use skep_proxy::middleware::{Chain, Middleware, Step};
 use skep_proxy::transparent::Dialect;
-use skep_proxy::{Proxy, SessionStore};
+use skep_proxy::{Forwarded, Proxy, SessionStore};
 
 use super::{guarded, hive, result};
 use crate::bridge::server::{Setup, limits};
+use crate::transparent::dialled::{Streams, answering};
 use crate::transparent::server::{Before, Reply, Seen, Server, reply};
 
 /// What a server speaks.
@@ -30,11 +31,24 @@ impl Era {
     }
 }
 
+/// What a client speaks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Speech {
+    /// Streamable HTTP, with answers that are no streams.
+    Plain,
+    /// Streamable HTTP, with any answers.
+    Events,
+    /// HTTP+SSE.
+    Older,
+}
+
 /// A proxy, and the server behind it.
 pub(super) struct Way {
     pub(super) name: &'static str,
     pub(super) address: String,
-    era: Era,
+    pub(super) speech: Speech,
+    /// Whether whatever is allowed reaches the server as it is.
+    pub(super) passes_everything: bool,
     server: End,
 }
 
@@ -44,18 +58,30 @@ enum End {
 }
 
 impl Way {
-    /// To a server that speaks HTTP itself.
-    pub(super) async fn transparent(name: &'static str, era: Era, steps: Vec<Step>) -> Self {
+    /// To a server that speaks streamable HTTP itself.
+    pub(super) async fn transparent(name: &'static str, era: Era, speech: Speech, steps: Vec<Step>) -> Self {
         let server = Server::start(move |seen| by_http(era, seen)).await;
         let before = guarded(&server, Dialect::Streamable, steps).await;
-        Self { name, address: before.address.clone(), era, server: End::Http(server, before) }
+        let passes_everything = era == Era::Both;
+        Self { name, address: before.address.clone(), speech, passes_everything, server: End::Http(server, before) }
+    }
+
+    /// To a server that speaks HTTP+SSE itself.
+    pub(super) async fn older(name: &'static str, speech: Speech, steps: Vec<Step>) -> Self {
+        let server = Server::start(answering(&Streams::default(), by_sse)).await;
+        let before = guarded(&server, Dialect::Sse, steps).await;
+        let passes_everything = speech == Speech::Older;
+        Self { name, address: before.address.clone(), speech, passes_everything, server: End::Http(server, before) }
     }
 
     /// To a process that all clients share.
-    pub(super) async fn lines(name: &'static str, era: Era, steps: Vec<Step>) -> Self {
+    pub(super) async fn lines(name: &'static str, era: Era, speech: Speech, steps: Vec<Step>) -> Self {
         let middleware = Middleware::default();
         middleware.replace(Chain::new(steps));
-        let chained = |bridge| Proxy::streamable(bridge).with_middleware(middleware);
+        let chained = |bridge| match speech {
+            Speech::Older => Proxy::sse(bridge, Forwarded::default()).with_middleware(middleware),
+            Speech::Plain | Speech::Events => Proxy::streamable(bridge).with_middleware(middleware),
+        };
         let mut setup = Setup::new(limits(), SessionStore::memory(), chained).await;
         let mut server = setup.server().await;
         let seen = Arc::new(Mutex::new(Vec::new()));
@@ -74,12 +100,8 @@ impl Way {
                 }
             }
         });
-        Self { name, address: setup.address.clone(), era, server: End::Lines(seen, setup) }
-    }
-
-    /// Whether whatever is allowed reaches the server as it is.
-    pub(super) fn passes_everything(&self) -> bool {
-        self.era == Era::Both
+        let address = setup.address.clone();
+        Self { name, address, speech, passes_everything: false, server: End::Lines(seen, setup) }
     }
 
     /// The messages that the server has got since it was last asked.
@@ -95,11 +117,21 @@ fn unknown(message: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "no such method"}})
 }
 
+/// What a server of HTTP+SSE answers to whatever wants an answer.
+fn by_sse(seen: &Seen, _: usize) -> Option<Value> {
+    let message = seen.json();
+    message.get("id").is_some().then(|| result(&message))
+}
+
 fn by_http(era: Era, seen: &Seen) -> Reply {
     let message = seen.json();
     let method = message["method"].as_str().unwrap_or_default();
     if era.lacks(method) {
         return reply(404, &[("content-type", "application/json")], unknown(&message).to_string());
+    }
+    if seen.method == "GET" {
+        // It has no stream of its own.
+        return reply(405, &[], "");
     }
     let mut answer = hive(seen);
     if era == Era::Sessions && method == "initialize" {

@@ -137,17 +137,29 @@ async fn whoever_of_two_gives_no_token(fails_first: bool) {
         let told = access.authorization(&somebody("ann"), "id token").await.unwrap_err().to_string();
         assert_eq!(told, "there is no token for the other application", "{failure}");
     };
-    let failing = if fails_first { idp } else { target };
+    let (failing, healthy) = if fails_first { (idp, good()) } else { (target, token()) };
     for (failure, status, body) in [
         ("a refusal", 400, r#"{"error":"invalid_grant","error_description":"hunter2"}"#.to_owned()),
         ("a challenge", 401, String::new()),
         ("no type", 200, r#"{"access_token":"t"}"#.to_owned()),
         ("garbage", 200, "<html>".to_owned()),
-        ("ten megabytes", 200, "x".repeat(10 << 20)),
+        // All of it is good, and there is too much of it.
+        ("ten megabytes", 200, format!("{healthy}{}", " ".repeat(10 << 20))),
     ] {
         failing.replace(move |_| reply(status, &[], body.clone()));
         refused(failure).await;
     }
+    failing.replace(giving(&healthy));
+    let held = failing.hold();
+    tokio::time::pause();
+    refused("silence").await;
+    tokio::time::resume();
+    drop(held);
+    assert!(access.authorization(&somebody("ann"), "id token").await.is_ok(), "nothing is wrong any more");
+    let address = failing.address.clone();
     failing.end().await;
-    refused("nobody there").await;
+    let told = access.authorization(&somebody("bob"), "id token").await.unwrap_err().to_string();
+    assert_eq!(told, "there is no token for the other application", "nobody there");
+    let _back = Server::start_at(&address, giving(&healthy)).await;
+    assert!(access.authorization(&somebody("bob"), "id token").await.is_ok(), "somebody is there again");
 }

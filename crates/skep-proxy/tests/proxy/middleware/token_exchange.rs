@@ -31,7 +31,7 @@ async fn guarded(settings: TokenExchangeSettings) -> Guarded {
     Guarded::new(vec![Step::Authenticate(Authentication::Anonymous), exchange, Step::Parse], with_tools).await
 }
 
-fn issuing(_: &Seen) -> Reply {
+pub(super) fn issuing(_: &Seen) -> Reply {
     let kind = "urn:ietf:params:oauth:token-type:access_token";
     let issued = json!({"access_token": "theirs", "token_type": "Bearer", "issued_token_type": kind});
     reply(200, &[("content-type", "application/json")], issued.to_string())

@@ -13,7 +13,7 @@ use crate::readers::Reader;
 use crate::transparent::server::{Before, Server, reply};
 
 /// Told of everything as soon as possible.
-fn eager(at: &str) -> TelemetrySettings {
+pub(crate) fn eager(at: &str) -> TelemetrySettings {
     let soon = Duration::from_millis(10);
     let collector = CollectorSettings { interval: soon, delay: soon, ..collector(at) };
     TelemetrySettings { collector: Some(collector), ..settings() }

@@ -1,7 +1,7 @@
 //! What is told about requests, read by those whom it is for.
 
 mod era;
-mod faults;
+pub(crate) mod faults;
 mod limits;
 mod metrics;
 mod page;

@@ -39,8 +39,16 @@ fn open(streams: &Streams) -> Reply {
     Response::builder().header("content-type", "text/event-stream").body(body).unwrap()
 }
 
+/// What a server answers to a request within the stream of this number. Nothing to what wants no answer.
+type Result = fn(&Seen, usize) -> Option<Value>;
+
 /// A server that tells in its results by whom and in which session it was asked.
 pub(crate) fn on_sse(streams: &Streams) -> impl Fn(&Seen) -> Reply + Send + Sync + 'static {
+    answering(streams, by_whom)
+}
+
+/// A server that answers so.
+pub(crate) fn answering(streams: &Streams, result: Result) -> impl Fn(&Seen) -> Reply + Send + Sync + 'static {
     let streams = Arc::clone(streams);
     move |seen| {
         if seen.method == "GET" && seen.target == "/sse" {
@@ -51,19 +59,28 @@ pub(crate) fn on_sse(streams: &Streams) -> impl Fn(&Seen) -> Reply + Send + Sync
         let message = seen.json();
         let stream = streams.lock().unwrap()[number].clone();
         let (Some(stream), "POST") = (stream, seen.method.as_str()) else { return reply(404, &[], "no such session") };
-        let result = match message["method"].as_str() {
-            Some("initialize") => json!({
-                "protocolVersion": message["params"]["protocolVersion"], "capabilities": {"tools": {}},
-                "serverInfo": {"name": "s"},
-            }),
-            Some("tools/call") if message["params"]["name"] == "refused" => return reply(400, &[], "not that"),
-            Some(_) if message.get("id").is_some() => {
-                json!({"content": [], "session": number, "as": seen.header("authorization")})
-            }
-            _ => return reply(202, &[], "Accepted"),
-        };
-        say(&stream, &json!({"jsonrpc": "2.0", "id": message["id"], "result": result}));
+        if message["params"]["name"] == "refused" {
+            return reply(400, &[], "not that");
+        }
+        if let Some(result) = result(seen, number) {
+            say(&stream, &json!({"jsonrpc": "2.0", "id": message["id"], "result": result}));
+        }
         reply(202, &[], "Accepted")
+    }
+}
+
+/// Tells by whom and in which session the server was asked.
+fn by_whom(seen: &Seen, session: usize) -> Option<Value> {
+    let message = seen.json();
+    match message["method"].as_str() {
+        Some("initialize") => Some(json!({
+            "protocolVersion": message["params"]["protocolVersion"], "capabilities": {"tools": {}},
+            "serverInfo": {"name": "s"},
+        })),
+        Some(_) if message.get("id").is_some() => {
+            Some(json!({"content": [], "session": session, "as": seen.header("authorization")}))
+        }
+        _ => None,
     }
 }
 

@@ -53,7 +53,7 @@ pub(crate) fn reply(status: u16, headers: &[(&str, &str)], body: impl Into<Bytes
     response.body(Full::new(body.into()).boxed()).unwrap()
 }
 
-type Answer = Arc<dyn Fn(&Seen) -> Reply + Send + Sync>;
+pub(crate) type Answer = Arc<dyn Fn(&Seen) -> Reply + Send + Sync>;
 
 /// A server that does what a function says.
 pub(crate) struct Server {
@@ -83,7 +83,7 @@ impl Server {
         Self::start_on(TcpListener::bind(address).await.unwrap(), None, answer)
     }
 
-    fn start_on(
+    pub(crate) fn start_on(
         listener: TcpListener,
         tls: Option<TlsAcceptor>,
         answer: impl Fn(&Seen) -> Reply + Send + Sync + 'static,

@@ -65,31 +65,6 @@ async fn a_callback_that_fails_is_followed_by_its_policy() {
 }
 
 #[tokio::test]
-async fn a_callback_that_is_away_or_silent_is_followed_by_its_policy() {
-    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let silent_address = silent.local_addr().unwrap().to_string();
-    let away = Server::start(|_| reply(200, &[], "")).await;
-    let away_address = away.address.clone();
-    away.end().await;
-    for (failure, address) in [("silence", &silent_address), ("absence", &away_address)] {
-        for (power, failed) in POWERS.into_iter().zip(FAILED) {
-            check(failure, address, power, FailurePolicy::Fail, Some(failed)).await;
-            check(failure, address, power, FailurePolicy::Ignore, None).await;
-        }
-    }
-}
-
-#[tokio::test]
-async fn a_callback_at_the_place_of_a_cloud_is_not_asked() {
-    for address in ["2852039166", "0xa9fea9fe"] {
-        for (power, failed) in POWERS.into_iter().zip(FAILED) {
-            check(address, address, power, FailurePolicy::Fail, Some(failed)).await;
-            check(address, address, power, FailurePolicy::Ignore, None).await;
-        }
-    }
-}
-
-#[tokio::test]
 async fn trap_53_a_no_is_a_no_under_every_policy() {
     let no = Server::start(|_| reply(200, &[], r#"{"allowed":false,"message":"hunter2","reason":"hunter2"}"#)).await;
     // Whoever does not say yes says no.

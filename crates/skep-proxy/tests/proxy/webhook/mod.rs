@@ -22,7 +22,7 @@ pub(crate) fn settings(callback: &str, failure_policy: FailurePolicy) -> Webhook
     WebhookSettings {
         name: "hook".to_owned(),
         url: format!("http://{callback}/hook"),
-        timeout: Duration::from_secs(1),
+        timeout: Duration::from_secs(30),
         failure_policy,
         tls: TlsFiles { is_unverified: true, ..TlsFiles::default() },
         secret: None,

@@ -5,7 +5,7 @@
 mod known;
 mod pace;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};

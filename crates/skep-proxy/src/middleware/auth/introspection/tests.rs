@@ -8,43 +8,67 @@ use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::pki_types::PrivateKeyDer;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::{Accept, TlsAcceptor};
 
 use super::*;
 use crate::fetch::{FetchPolicy, Fetcher, TlsFiles};
 
-const GITHUB: &str = "https://api.github.com/applications/app/token";
+pub(in crate::middleware::auth) const GITHUB: &str = "https://api.github.com/applications/app/token";
 const NOW: f64 = 1000.0;
 
-/// A server that answers every request alike, and keeps what it was asked.
-async fn server(status: u16, body: String) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
-    let made = rcgen::generate_simple_self_signed(["anybody".to_owned()]).unwrap();
+/// What a server says: a status and a body.
+type Said = Arc<Mutex<(u16, String)>>;
+
+/// A certificate for somebody of these names, and what proves to be them.
+pub(in crate::middleware::auth) fn certificate(names: &[&str]) -> (String, TlsAcceptor) {
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let made = rcgen::generate_simple_self_signed(names).unwrap();
     let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
     let config = ServerConfig::builder_with_provider(Arc::new(default_provider()));
     let config = config.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
     let config = config.with_single_cert(vec![made.cert.der().clone()], key).unwrap();
-    let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let place = listener.local_addr().unwrap();
+    (made.cert.pem(), TlsAcceptor::from(Arc::new(config)))
+}
+
+/// Answers every request alike, and keeps what it was asked.
+pub(in crate::middleware::auth) fn serve(
+    listener: TcpListener,
+    acceptor: TlsAcceptor,
+    said: Said,
+) -> Arc<Mutex<Vec<String>>> {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let all = Arc::clone(&asked);
     tokio::spawn(async move {
         loop {
             let (stream, _) = listener.accept().await.unwrap();
-            let mut stream = acceptor.accept(stream).await.unwrap();
-            let mut text = String::new();
-            while !is_whole(&text) {
-                let mut part = [0; 4096];
-                let read = stream.read(&mut part).await.unwrap();
-                text += &String::from_utf8_lossy(&part[..read]);
-            }
-            all.lock().push(text);
-            let head = format!("HTTP/1.1 {status} x\r\nRetry-After: 7\r\nContent-Length: {}\r\n", body.len());
-            stream.write_all(format!("{head}Connection: close\r\n\r\n{body}").as_bytes()).await.unwrap();
-            let _ = stream.shutdown().await;
+            // Whoever goes away has heard enough.
+            let _ = answer(acceptor.accept(stream), &all, &said).await;
         }
     });
-    (place, asked)
+    asked
+}
+
+async fn answer(accepting: Accept<TcpStream>, all: &Mutex<Vec<String>>, said: &Said) -> std::io::Result<()> {
+    let mut stream = accepting.await?;
+    let mut text = String::new();
+    while !is_whole(&text) {
+        let mut part = [0; 4096];
+        let read = stream.read(&mut part).await?;
+        text += &String::from_utf8_lossy(&part[..read]);
+    }
+    all.lock().push(text);
+    let (status, body) = said.lock().clone();
+    let head = format!("HTTP/1.1 {status} x\r\nRetry-After: 7\r\nContent-Length: {}\r\n", body.len());
+    stream.write_all(format!("{head}Connection: close\r\n\r\n{body}").as_bytes()).await?;
+    stream.shutdown().await
+}
+
+/// A server that answers every request alike, and keeps what it was asked.
+async fn server(status: u16, body: String) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let place = listener.local_addr().unwrap();
+    (place, serve(listener, certificate(&["anybody"]).1, Arc::new(Mutex::new((status, body)))))
 }
 
 fn is_whole(text: &str) -> bool {

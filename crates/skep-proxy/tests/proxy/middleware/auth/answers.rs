@@ -9,6 +9,7 @@ use skep_proxy::middleware::{Authentication, Chain, ForwardHeaders, Oidc, OidcSe
 use super::issuer::{AUDIENCE, Issuer, Key};
 use super::{call_with, check_refused, guarded};
 use crate::http::{Request, call, modern};
+use crate::inside::{BARRED_ADDRESSES, BARRED_FORMS, OWN_ADDRESSES, OWN_FORMS};
 use crate::middleware::{Guarded, with_tools};
 use crate::transparent::server::{Server, reply, with_sessions};
 
@@ -142,29 +143,13 @@ async fn users_share_no_session_at_the_server_whatever_it_is_told_about_them() {
     }
 }
 
-/// Ways to write where this machine is, and where clouds answer machines about themselves.
-const INSIDE: [&str; 12] = [
-    "127.0.0.1",
-    "localhost",
-    "127.1",
-    "2130706433",
-    "0x7f000001",
-    "017700000001",
-    "[::1]",
-    "[::ffff:127.0.0.1]",
-    "[64:ff9b::7f00:1]",
-    "[2002:7f00:1::]",
-    "169.254.169.254",
-    "[fd00:ec2::254]",
-];
-
 #[tokio::test]
 async fn auth_trap_15_no_way_to_write_an_address_makes_us_ask_inside() {
     let key = Key::new("k", Algorithm::ES256);
     let issuer = Issuer::start(&[&key]).await;
     let token = key.sign(&issuer.claims());
     let port = issuer.server.address.rsplit(':').next().unwrap();
-    for host in INSIDE {
+    for host in [OWN_ADDRESSES, OWN_FORMS, BARRED_ADDRESSES, BARRED_FORMS].concat() {
         let closed = OidcSettings {
             allows_private: false,
             key_set_url: format!("http://{host}:{port}/keys"),
@@ -173,9 +158,13 @@ async fn auth_trap_15_no_way_to_write_an_address_makes_us_ask_inside() {
         };
         if let Err(error) = Oidc::new(&closed) {
             // It is an address as everybody writes it.
-            assert!(host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok(), "{host}: {error}");
+            assert!([OWN_ADDRESSES, BARRED_ADDRESSES].concat().contains(&host), "{host}: {error}");
+            let hint = if OWN_ADDRESSES.contains(&host) { "; set AllowPrivateIP to allow it" } else { "" };
+            let told = "is at a private, link-local or reserved address, which is not allowed";
+            assert_eq!(error.to_string(), format!("JWKSURL: {host} {told}{hint}"));
             continue;
         }
+        assert!([OWN_FORMS, BARRED_FORMS].concat().contains(&host), "{host}");
         let guarded = guarded(&closed).await;
         for (shown, told) in [(&*token, "failed to fetch JWKS"), ("opaque", "failed to introspect opaque token")] {
             check_refused(host, call_with(&guarded, shown).await, &issuer.url, told).await;
@@ -190,11 +179,14 @@ async fn auth_trap_15_no_redirect_makes_us_ask_where_clouds_answer() {
     let key = Key::new("k", Algorithm::ES256);
     let issuer = Issuer::start(&[&key]).await;
     let token = key.sign(&issuer.claims());
-    for to in ["http://169.254.169.254/keys", "//[fd00:ec2::254]/keys", "http://2852039166/keys"] {
-        let elsewhere = Server::start(move |_| reply(302, &[("location", to)], "")).await;
+    let places =
+        [BARRED_ADDRESSES, BARRED_FORMS, &["169.254.169.254.", "2852039166.", "%31%36%39.254.169.254"]].concat();
+    for to in places.iter().flat_map(|host| [format!("http://{host}/keys"), format!("//{host}/keys")]) {
+        let location = to.clone();
+        let elsewhere = Server::start(move |_| reply(302, &[("location", &location)], "")).await;
         let settings = OidcSettings { key_set_url: format!("http://{}/keys", elsewhere.address), ..issuer.settings() };
         let guarded = guarded(&settings).await;
-        check_refused(to, call_with(&guarded, &token).await, &issuer.url, "failed to fetch JWKS").await;
+        check_refused(&to, call_with(&guarded, &token).await, &issuer.url, "failed to fetch JWKS").await;
         assert_eq!(elsewhere.seen().len(), 1, "{to}");
         assert!(guarded.server.seen().is_empty(), "{to}");
     }

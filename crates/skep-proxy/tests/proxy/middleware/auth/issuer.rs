@@ -97,20 +97,36 @@ impl Issuer {
     }
 
     pub(crate) fn settings(&self) -> OidcSettings {
-        OidcSettings {
-            issuer: self.url.clone(),
-            audience: AUDIENCE.to_owned(),
-            allows_private: true,
-            allows_http: true,
-            resource_url: AUDIENCE.to_owned(),
-            ..OidcSettings::default()
-        }
+        settings(&self.url)
     }
 
     /// Claims that are good.
     pub(crate) fn claims(&self) -> Value {
-        json!({"iss": self.url, "aud": AUDIENCE, "sub": "ann", "exp": now() + 600, "iat": now()})
+        claims(&self.url)
     }
+}
+
+/// What a proxy has to know about an issuer on this machine.
+pub(crate) fn settings(issuer: &str) -> OidcSettings {
+    OidcSettings {
+        issuer: issuer.to_owned(),
+        audience: AUDIENCE.to_owned(),
+        allows_private: true,
+        allows_http: true,
+        resource_url: AUDIENCE.to_owned(),
+        ..OidcSettings::default()
+    }
+}
+
+/// Claims that are good for that.
+pub(crate) fn claims(issuer: &str) -> Value {
+    json!({"iss": issuer, "aud": AUDIENCE, "sub": "ann", "exp": now() + 600, "iat": now()})
+}
+
+/// What an issuer says that publishes these keys.
+pub(crate) fn publishing(keys: &[&Key]) -> impl Fn(&Seen) -> Reply + Send + Sync + 'static {
+    let published = Published { keys: keys.iter().map(|key| key.public.clone()).collect(), failure: None };
+    move |seen| answer(&published, "http", seen)
 }
 
 pub(crate) fn now() -> i64 {

@@ -13,12 +13,12 @@ use super::{Guarded, with_tools};
 use crate::http::{Request, Response, call, modern};
 use crate::transparent::server::{Before, Reply, Seen, Server, reply, with_sessions};
 
-fn arn(name: &str) -> String {
+pub(super) fn arn(name: &str) -> String {
     format!("arn:aws:iam::123456789012:role/{name}")
 }
 
 /// Admins and owners of hives have roles; others have none.
-fn settings(endpoint: &str) -> AwsStsSettings {
+pub(super) fn settings(endpoint: &str) -> AwsStsSettings {
     let mapping = |test, name: &str, priority| RoleMapping { test, role: arn(name), priority };
     AwsStsSettings {
         region: "eu-central-1".to_owned(),
@@ -36,7 +36,7 @@ fn settings(endpoint: &str) -> AwsStsSettings {
 }
 
 /// A service that gives credentials which say whom they are for.
-fn giving(seen: &Seen) -> Reply {
+pub(super) fn giving(seen: &Seen) -> Reply {
     let asked = asked(seen);
     let end = time::OffsetDateTime::now_utc() + time::Duration::hours(1);
     let end = end.format(&time::format_description::well_known::Rfc3339).unwrap();
