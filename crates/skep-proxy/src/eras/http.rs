@@ -318,6 +318,14 @@ impl Line for HttpLine {
         })
     }
 
+    fn hear<'a>(&'a self, request: &'a Message) -> BoxFuture<'a, Result<Message, Lost>> {
+        Box::pin(async {
+            let number = self.next.fetch_add(1, Ordering::Relaxed) + 1;
+            let response = self.post(request.renumbered(number), Some(request)).await?;
+            Reading::new(self.clone(), response, Expected::new(request, Some(number)), self.largest).answer().await
+        })
+    }
+
     fn tell(&self, message: Bytes) -> BoxFuture<'_, bool> {
         Box::pin(async {
             let told = tokio::time::timeout(TELLING, self.post(message, None)).await;

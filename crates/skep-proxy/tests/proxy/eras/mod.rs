@@ -154,6 +154,32 @@ async fn nothing_is_found_out_from_a_refusal() {
 }
 
 #[tokio::test]
+async fn rule_19_nothing_is_found_out_from_what_is_no_answer() {
+    let odd: [fn() -> Reply; 5] = [
+        || reply(200, &[("content-type", "text/html")], "<html>back soon</html>"),
+        || reply(200, &JSON, ""),
+        || reply(202, &[], ""),
+        || reply(200, &JSON, r#"{"jsonrpc":"2.0","id":"another","result":{}}"#),
+        || reply(200, &streams::EVENTS, ": it ends here\n\n"),
+    ];
+    for odd in odd {
+        let is_first = Mutex::new(true);
+        let server = Server::start(move |seen| {
+            let is_asked = seen.json()["method"] == "server/discover";
+            if is_asked && std::mem::take(&mut *is_first.lock().unwrap()) { odd() } else { stands_alone(seen) }
+        })
+        .await;
+        let before = Before::local(Dialect::Streamable, &server.address).await;
+        server.seen();
+        let mut refused = before.send(modern(1, "tools/list", json!({}))).await;
+        let told = refused.text().await;
+        assert!(refused.status == 502 && told.contains("server/discover"), "{told}");
+        assert_eq!(before.send(modern(2, "tools/list", json!({}))).await.status, 200, "{told}");
+        assert_eq!(words(&server.seen()), ["server/discover", "server/discover", "tools/list"], "{told}");
+    }
+}
+
+#[tokio::test]
 async fn clients_of_the_servers_era_pass_as_they_are() {
     let server = Server::start(with_sessions("a")).await;
     let before = Before::local(Dialect::Streamable, &server.address).await;
