@@ -256,7 +256,7 @@ impl HttpLine {
         }
         let is_told = status.is_success() || super::reading::is_json(response.headers());
         let is_challenge = matches!(status.as_u16(), 401 | 403 | 407);
-        if is_challenge || status.is_server_error() || !is_told {
+        if is_challenge || super::line::is_away(status) || !is_told {
             return Err(Lost::Refused(Box::new(refusal(&response))));
         }
         Ok(response)

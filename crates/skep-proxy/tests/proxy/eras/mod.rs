@@ -140,14 +140,21 @@ async fn a_session_that_the_server_forgot_is_opened_again() {
 
 #[tokio::test]
 async fn nothing_is_found_out_from_a_refusal() {
-    for (status, header) in [(401, ("www-authenticate", "Bearer scope=\"hive\"")), (503, ("retry-after", "7"))] {
-        let answer = move |seen: &Seen| reply(if seen.method == "OPTIONS" { 204 } else { status }, &[header], "no");
+    let (challenge, later) = (("www-authenticate", "Bearer scope=\"hive\""), ("retry-after", "7"));
+    let error = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"not now"}}"#;
+    let said = [("text/plain", "no"), (JSON[0].1, error)];
+    let refusals = [(401, challenge), (403, challenge), (408, later), (425, later), (429, later), (503, later)];
+    for ((status, header), (kind, body)) in refusals.into_iter().flat_map(|refusal| said.map(|said| (refusal, said))) {
+        let answer = move |seen: &Seen| {
+            let status = if seen.method == "OPTIONS" { 204 } else { status };
+            reply(status, &[header, ("content-type", kind)], body)
+        };
         let server = Server::start(answer).await;
         let before = Before::remote(Dialect::Streamable, &format!("http://{}/mcp", server.address)).await;
         server.seen();
         for _ in 0..2 {
             let refused = before.send(modern(1, "tools/call", json!({"name": "a"}))).await;
-            assert_eq!((refused.status, refused.header(header.0)), (status, Some(header.1)));
+            assert_eq!((refused.status, refused.header(header.0)), (status, Some(header.1)), "{kind}");
         }
         assert_eq!(words(&server.seen()), ["server/discover", "server/discover"], "and nothing was called");
     }
