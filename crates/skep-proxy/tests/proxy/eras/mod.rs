@@ -1,6 +1,7 @@
 //! Clients of one era before a server of the other, and what each of the two gets to see.
 
 mod again;
+mod changes;
 mod chosen;
 mod listening;
 mod parked;
