@@ -207,6 +207,32 @@ pub(crate) fn notification(method: &str, params: &Value) -> Bytes {
     format!(r#"{{"jsonrpc":"2.0","method":{},"params":{params}}}"#, json::quote(method)).into()
 }
 
+/// An answer of the server with another result or error in it, for the request of this id. Every other byte of it stays.
+pub(crate) fn answered(said: &Message, id: &str, outcome: Outcome<'_>) -> Bytes {
+    let (name, text) = match outcome {
+        Outcome::Result(text) => ("result", text),
+        Outcome::Error(text) => ("error", text),
+    };
+    let place = json::find(said.as_str(), &[name]).ok().flatten();
+    let (Some(place), Some(id_place)) = (place, said.id_span()) else {
+        // It was said in another way, or to nobody.
+        return match outcome {
+            Outcome::Result(text) => result(id, text),
+            Outcome::Error(text) => error(id, text),
+        };
+    };
+    let mut changes = [(place, text.as_bytes()), (id_place, id.as_bytes())];
+    changes.sort_by_key(|(place, _)| place.start);
+    said.with(changes)
+}
+
+/// How a request ends, as JSON.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Outcome<'a> {
+    Result(&'a str),
+    Error(&'a str),
+}
+
 /// An answer with a result, as text.
 pub(crate) fn result(id: &str, result: &str) -> Bytes {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#).into()
