@@ -52,6 +52,8 @@ pub(super) struct Bridging {
     pub(super) seals: Seals,
     pub(super) listeners: Arc<Listeners>,
     pub(super) tasks: Arc<BegunTasks>,
+    /// Whether clients of sessions can be asked something.
+    asks_sessions: bool,
     streams: Clients,
     clients: Mutex<HashMap<Arc<str>, Arc<LegacyClient>>>,
 }
@@ -73,6 +75,7 @@ impl Bridging {
             seals: Seals::new(&target.origin()),
             listeners: Arc::default(),
             tasks: Arc::default(),
+            asks_sessions: settings.parked_calls.reach_sessions(is_shared),
             streams: Clients::default(),
             clients: Mutex::default(),
         }
@@ -181,7 +184,8 @@ impl Transparent {
         let revision = Revision::negotiate(&asked);
         let owner = identity::proven(&parts.extensions);
         let mut session = Session::new(&uuid::Uuid::new_v4().to_string(), sessions::Kind::Transparent, revision, owner);
-        legacy_client::mark(&mut session, &legacy_client::capabilities(handshake, revision));
+        let capabilities = legacy_client::capabilities(handshake, revision);
+        legacy_client::mark(&mut session, if self.bridging.asks_sessions { &capabilities } else { "{}" });
         let name = HeaderValue::from_str(&session.id);
         let session = session.at(Some(peer.address.ip()));
         let ended = self.sessions.create(session, |id| self.is_open(id)).await?;
