@@ -134,7 +134,7 @@ impl Transparent {
         let (mirrors, eras) = (Arc::clone(&self.bridging.mirrors), Arc::clone(&self.bridging.eras));
         let line = HttpLine::modern(self.upstream.clone(), uri, headers, self.limits.line_bytes, mirrors, eras);
         let line = line.of(identity::proven(&parts.extensions).cloned(), parts.extensions.get().cloned());
-        Ok(line.good_until(good_until::of(parts)))
+        Ok(line.good_until(good_until::of(parts)).granted(parts.extensions.get().cloned()))
     }
 
     async fn serve_legacy_client(

@@ -127,6 +127,33 @@ async fn sessions_are_shared_by_requests_of_one_client_only_and_end_with_the_pro
 }
 
 #[tokio::test]
+async fn a_session_is_for_requests_that_say_the_same_to_the_server() {
+    let server = Server::start(with_sessions("a")).await;
+    let before = Before::local(Dialect::Streamable, &server.address).await;
+    let ask = async |headers: &[(&str, &str)]| {
+        let post = modern(1, "tools/list", json!({})).header("Authorization", "Bearer a");
+        let post = headers.iter().fold(post, |post, (name, value)| post.header(name, value));
+        before.send(post).await.json().await["result"]["session"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(ask(&[("X-Tenant", "a")]).await, "a-0");
+    assert_eq!(ask(&[("X-Tenant", "b")]).await, "a-1", "what the first one has left is not for it");
+    assert_eq!(ask(&[]).await, "a-2");
+    // By which way a request came, and who traces it, says nothing about whom it is for.
+    for (name, value) in [
+        ("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
+        ("X-Amzn-Trace-Id", "Root=1"),
+        ("X-B3-SpanId", "2"),
+        ("X-Request-Id", "3"),
+        ("Cf-Ray", "4"),
+        ("X-Envoy-Attempt-Count", "5"),
+        ("User-Agent", "6"),
+        ("Accept-Language", "7"),
+    ] {
+        assert_eq!(ask(&[("X-Tenant", "a"), (name, value)]).await, "a-0", "{name}");
+    }
+}
+
+#[tokio::test]
 async fn a_session_that_the_server_forgot_is_opened_again() {
     let server = Server::start(with_sessions("a")).await;
     let before = Before::local(Dialect::Streamable, &server.address).await;
