@@ -9,7 +9,7 @@ use skep_mcp::fault::{Fault, INTERNAL_ERROR, METHOD_NOT_FOUND, MISSING_CAPABILIT
 use skep_mcp::translate::{self, Question};
 use skep_mcp::{Kind, Message, MetaKey, Param, json, method};
 
-use super::line::{self, Seat};
+use super::line::{self, Outcome, Seat};
 use super::modern_client::{ModernClient, id, param};
 use super::parking::Parked;
 use super::seal::State;
@@ -153,25 +153,26 @@ impl Call {
         let (text, end) = match (answer.result(), answer.error()) {
             (Some(result), _) => {
                 match translate::newer_result(self.request.method(), result, server(&self.parked.seat)) {
-                    Ok(result) => (line::result(id(&self.request), &result), End::Answered),
+                    Ok(result) => (line::answered(answer, id(&self.request), Outcome::Result(&result)), End::Answered),
                     Err(error) => {
                         let told = format!("the result of the MCP server cannot be used: {error}");
                         return self.fail(&Fault::new(INTERNAL_ERROR, told));
                     }
                 }
             }
-            (None, error) => return self.refuse(error.unwrap_or("{}")),
+            (None, error) => return self.refuse(answer, error.unwrap_or("{}")),
         };
         self.stream.end(Some(text), end);
     }
 
     /// Ends with an error of the server.
-    fn refuse(&self, error: &str) {
+    fn refuse(&self, answer: &Message, error: &str) {
         let pages = Question::of_error(error);
         if pages.is_empty() {
             let error = translate::newer_error(&self.request, error);
             let end = End::Refused(translate::error_code(&error));
-            return self.stream.end(Some(line::error(id(&self.request), &error)), end);
+            let text = line::answered(answer, id(&self.request), Outcome::Error(&error));
+            return self.stream.end(Some(text), end);
         }
         let declared = self.request.meta(MetaKey::ClientCapabilities).unwrap_or("{}");
         if !pages.iter().all(|page| page.is_declared(declared)) {

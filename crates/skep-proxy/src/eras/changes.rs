@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use skep_mcp::fault::{Fault, INTERNAL_ERROR, INVALID_PARAMS};
 use skep_mcp::translate::{self, Envelope};
 use skep_mcp::{Kind, Message, Param, method};
+use tokio::sync::oneshot;
 
 use super::line::{self, Line, Lost, Replies};
 use super::modern_client::Running;
@@ -22,6 +23,8 @@ use crate::stdio::events::EventStream;
 const RESOURCES: usize = 256;
 /// How long a server may take to say what it will tell.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a client waits for that before its own stream begins.
+const PROMPT: Duration = Duration::from_secs(2);
 /// How long two streams may tell the same, and how many messages are remembered for that.
 const OVERLAP: Duration = Duration::from_secs(1);
 const RECENT: usize = 256;
@@ -29,7 +32,9 @@ const RECENT: usize = 256;
 /// What one client listens to.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
-    state: tokio::sync::Mutex<State>,
+    state: Mutex<State>,
+    /// Held while the server is asked for something else than before, so that the last change wins.
+    turn: tokio::sync::Mutex<()>,
     told: Arc<Told>,
 }
 
@@ -94,25 +99,27 @@ struct Listening {
 }
 
 impl Changes {
-    /// Begins to listen, if that has not begun, or came to an end. A server that tells nothing is one that never changes.
+    /// Begins to listen, if that has not begun, or came to an end. It goes on when the server cannot be listened to now.
     pub(super) async fn begin(&self, line: Arc<dyn Line>, stream: &Arc<EventStream>) {
-        let mut state = self.state.lock().await;
-        let is_over = state.listener.as_ref().is_some_and(|listener| listener.0.is_finished());
-        if (state.listener.is_none() || is_over)
-            && let Ok(listening) = open(&*line, &state.resources).await
-        {
-            if is_over {
-                tell_everything(&listening, stream);
+        let opened = {
+            let mut state = self.state.lock();
+            if state.listener.as_ref().is_some_and(|listener| !listener.0.is_finished()) {
+                return;
             }
-            self.follow(&mut state, line, listening, stream);
-        }
+            let is_again = state.listener.is_some();
+            let (opened, first) = oneshot::channel();
+            let follower = self.follower(line, stream, state.resources.clone());
+            state.listener = Some(Running(tokio::spawn(follower.begin(opened, is_again))));
+            first
+        };
+        // Whoever is told of the first change need not be told that anything may have changed. That is not worth much waiting.
+        let _ = tokio::time::timeout(PROMPT, opened).await;
     }
 
     /// Watches a resource as well.
     pub(super) async fn add(&self, line: Arc<dyn Line>, stream: &Arc<EventStream>, uri: &str) -> Result<(), Fault> {
-        // Held while the server is asked, so that the last change wins.
-        let mut state = self.state.lock().await;
-        let mut resources = state.resources.clone();
+        let _turn = self.turn.lock().await;
+        let mut resources = self.state.lock().resources.clone();
         resources.insert(uri.to_owned());
         if resources.len() > RESOURCES {
             return Err(Fault::new(INVALID_PARAMS, format!("a session watches at most {RESOURCES} resources")));
@@ -122,26 +129,35 @@ impl Changes {
         if !watched.into_iter().flatten().any(|watched| watched == uri) {
             return Err(Fault::new(INVALID_PARAMS, format!("{uri} cannot be watched")));
         }
-        state.resources = resources;
-        self.follow(&mut state, line, listening, stream);
+        self.follow(self.follower(line, stream, resources), listening);
         Ok(())
     }
 
     /// No longer watches a resource.
     pub(super) async fn remove(&self, line: Arc<dyn Line>, stream: &Arc<EventStream>, uri: &str) -> Result<(), Fault> {
-        let mut state = self.state.lock().await;
-        if state.resources.remove(uri) {
-            let listening = open(&*line, &state.resources).await.map_err(|unheard| unheard.fault)?;
-            self.follow(&mut state, line, listening, stream);
-        }
+        let _turn = self.turn.lock().await;
+        let resources = {
+            let mut state = self.state.lock();
+            if !state.resources.remove(uri) {
+                return Ok(());
+            }
+            state.resources.clone()
+        };
+        let listening = open(&*line, &resources).await.map_err(|unheard| unheard.fault)?;
+        self.follow(self.follower(line, stream, resources), listening);
         Ok(())
     }
 
     /// Hands on what a stream tells. The one before ends when this one is there, so that nothing is missed.
-    fn follow(&self, state: &mut State, line: Arc<dyn Line>, listening: Listening, stream: &Arc<EventStream>) {
+    fn follow(&self, follower: Follower, listening: Listening) {
         self.told.replace(Instant::now());
-        let (told, stream, resources) = (Arc::clone(&self.told), Arc::clone(stream), state.resources.clone());
-        state.listener = Some(Running(tokio::spawn(follow(line, listening, stream, told, resources))));
+        let mut state = self.state.lock();
+        state.resources.clone_from(&follower.resources);
+        state.listener = Some(Running(tokio::spawn(follower.follow(listening))));
+    }
+
+    fn follower(&self, line: Arc<dyn Line>, stream: &Arc<EventStream>, resources: BTreeSet<String>) -> Follower {
+        Follower { line, stream: Arc::clone(stream), told: Arc::clone(&self.told), resources }
     }
 }
 
@@ -180,36 +196,71 @@ async fn open(line: &dyn Line, resources: &BTreeSet<String>) -> Result<Listening
 
 /// Hands changes on for as long as somebody keeps it, and the server tells them to this client. What the client proves
 /// itself with may have ended meanwhile: then its stream ends, so that it comes back with something else.
-async fn follow(
+struct Follower {
     line: Arc<dyn Line>,
-    mut listening: Listening,
     stream: Arc<EventStream>,
     told: Arc<Told>,
     resources: BTreeSet<String>,
-) {
-    loop {
-        relay(&mut listening, &stream, &told).await;
+}
+
+impl Follower {
+    /// Opens the first stream, and says when that is there if anybody waits for it. A server that refuses that tells
+    /// nothing, and is one that never changes.
+    async fn begin(self, opened: oneshot::Sender<()>, is_again: bool) {
+        let listening = match open(&*self.line, &self.resources).await {
+            Ok(listening) => {
+                if opened.send(()).is_err() || is_again {
+                    self.tell_everything(&listening);
+                }
+                listening
+            }
+            Err(refused) if refused.is_final => return,
+            Err(_) => {
+                // Nobody has to wait for the next attempt.
+                drop(opened);
+                let Some(listening) = self.open_again().await else { return };
+                listening
+            }
+        };
+        self.follow(listening).await;
+    }
+
+    async fn follow(self, mut listening: Listening) {
+        loop {
+            relay(&mut listening, &self.stream, &self.told).await;
+            match self.open_again().await {
+                Some(again) => listening = again,
+                None => return,
+            }
+        }
+    }
+
+    /// Another stream, unless the server refuses that.
+    async fn open_again(&self) -> Option<Listening> {
         let mut pauses = Pauses::of_streams();
-        listening = loop {
+        loop {
             pauses.pause().await;
-            match open(&*line, &resources).await {
-                Ok(listening) => break listening,
+            match open(&*self.line, &self.resources).await {
+                Ok(listening) => {
+                    self.tell_everything(&listening);
+                    return Some(listening);
+                }
                 Err(refused) if refused.is_final => {
                     let reason = &*refused.fault.message;
                     tracing::info!(reason, "no stream of changes is opened again; that of the client ends");
-                    return stream.send_away();
+                    self.stream.send_away();
+                    return None;
                 }
                 Err(_) => {}
             }
-        };
-        tell_everything(&listening, &stream);
+        }
     }
-}
 
-/// What changed while nobody listened is not known, so that everything may have.
-fn tell_everything(listening: &Listening, stream: &EventStream) {
-    for message in everything(&listening.honoured) {
-        stream.offer(message);
+    /// What changed while nobody listened is not known, so that everything may have.
+    fn tell_everything(&self, listening: &Listening) {
+        for message in everything(&listening.honoured) {
+            self.stream.offer(message);
+        }
     }
 }
 

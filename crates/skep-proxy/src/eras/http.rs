@@ -17,8 +17,10 @@ use skep_mcp::{Message, Param, Revision, header, method, translate};
 use super::holder::Holder;
 use super::line::{self, Line, Lost, Replies};
 use super::reading::{Expected, Reading};
+use super::surroundings::Surroundings;
 use super::verdict::Eras;
 use crate::answer;
+use crate::middleware::Grants;
 use crate::middleware::aws_sts::Signer;
 use crate::stdio::mirrors::Mirrors;
 use crate::transparent::upstream::{FromServer, Outgoing, Upstream};
@@ -54,6 +56,8 @@ pub(crate) struct HttpLine {
     signer: Option<Signer>,
     /// When the client's credentials end, if that is known.
     good_until: Option<Instant>,
+    /// Credentials in its headers that were given for those of the client.
+    grants: Option<Grants>,
     speaks: Speaks,
     /// So many bytes one message of the server may have.
     largest: usize,
@@ -89,8 +93,8 @@ impl HttpLine {
     ) -> Self {
         let speaks = Speaks::Modern { mirrors, eras };
         let next = Arc::default();
-        let mut line =
-            Self { upstream, uri, headers, caller: None, signer: None, good_until: None, speaks, largest, next };
+        let (caller, signer, good_until, grants) = (None, None, None, None);
+        let mut line = Self { upstream, uri, headers, caller, signer, good_until, grants, speaks, largest, next };
         for name in OURS {
             line.headers.remove(name);
         }
@@ -120,6 +124,13 @@ impl HttpLine {
     #[must_use]
     pub(crate) fn of(mut self, caller: Option<Arc<str>>, signer: Option<Signer>) -> Self {
         (self.caller, self.signer) = (caller, signer);
+        self
+    }
+
+    /// The line of somebody who was given credentials for its own.
+    #[must_use]
+    pub(crate) fn granted(mut self, grants: Option<Grants>) -> Self {
+        self.grants = grants;
         self
     }
 
@@ -160,6 +171,11 @@ impl HttpLine {
     /// Whose line it is.
     pub(crate) fn holder(&self) -> Holder {
         Holder::new(self.caller.as_ref(), &self.headers)
+    }
+
+    /// What is said on it besides messages.
+    pub(super) fn surroundings(&self) -> Surroundings {
+        Surroundings::of(&self.headers, self.grants.as_ref())
     }
 
     /// Sends a handshake. Gives the session that the server opened with its answer.
@@ -256,7 +272,7 @@ impl HttpLine {
         }
         let is_told = status.is_success() || super::reading::is_json(response.headers());
         let is_challenge = matches!(status.as_u16(), 401 | 403 | 407);
-        if is_challenge || status.is_server_error() || !is_told {
+        if is_challenge || super::line::is_away(status) || !is_told {
             return Err(Lost::Refused(Box::new(refusal(&response))));
         }
         Ok(response)
@@ -315,6 +331,14 @@ impl Line for HttpLine {
             let replies = self.replies(response, request, Some(number));
             let Speaks::Modern { mirrors, .. } = &self.speaks else { return Ok(replies) };
             Ok(if request.method() == method::TOOLS_LIST { mirrors.learning(replies) } else { replies })
+        })
+    }
+
+    fn hear<'a>(&'a self, request: &'a Message) -> BoxFuture<'a, Result<Message, Lost>> {
+        Box::pin(async {
+            let number = self.next.fetch_add(1, Ordering::Relaxed) + 1;
+            let response = self.post(request.renumbered(number), Some(request)).await?;
+            Reading::new(self.clone(), response, Expected::new(request, Some(number)), self.largest).answer().await
         })
     }
 

@@ -235,6 +235,9 @@ impl LegacyClient {
             if let Some(waiting) = waiting {
                 // Whoever asked may have given up meanwhile.
                 let _ = waiting.send(message);
+            } else {
+                // It is taken nevertheless: clients may answer late, and some end when they are told so.
+                tracing::debug!("a client answers what nobody waits for here");
             }
         } else if let (method::CANCELLED, Some(id)) = (message.method(), message.param(Param::RequestId)) {
             let running = self.running.lock();

@@ -28,6 +28,9 @@ pub(crate) trait Line: Send + Sync + 'static {
     /// the request.
     fn ask<'a>(&'a self, request: &'a Message) -> BoxFuture<'a, Result<Replies, Lost>>;
 
+    /// What the server itself answers to a request. What we would say in its place is none of its words.
+    fn hear<'a>(&'a self, request: &'a Message) -> BoxFuture<'a, Result<Message, Lost>>;
+
     /// Sends a message that has no answer, and tells whether it was taken.
     fn tell(&self, message: Bytes) -> BoxFuture<'_, bool>;
 
@@ -42,7 +45,7 @@ pub(crate) trait Line: Send + Sync + 'static {
     /// The server is not what it was taken for, and is to be asked what it speaks.
     fn doubt(&self);
 
-    /// Whether a server that has not said what it speaks takes a handshake. On a line where anything may come between the
+    /// Whether a server that has not said what it speaks, or has ended before it did, takes a handshake. On a line where anything may come between the
     /// two, silence says nothing about the server, and nothing is tried.
     fn takes_handshake(&self) -> BoxFuture<'_, bool> {
         Box::pin(std::future::ready(false))
@@ -56,6 +59,8 @@ pub(crate) enum Lost {
     NoSession,
     /// The server, or something before it, answered in a way that has no words of the protocol.
     Refused(Box<Answer>),
+    /// What the server sent is no answer, for this reason.
+    Unanswered(Box<str>),
     /// The server cannot be reached.
     Unreached,
     /// The server took too long.
@@ -79,6 +84,7 @@ impl Lost {
         match self {
             Self::Refused(answer) => *answer,
             Self::NoSession => answer::text(StatusCode::BAD_GATEWAY, "the MCP server keeps losing its sessions"),
+            Self::Unanswered(reason) => answer::text(StatusCode::BAD_GATEWAY, &reason),
             Self::Unreached => answer::empty(StatusCode::BAD_GATEWAY),
             Self::TimedOut => answer::text(StatusCode::GATEWAY_TIMEOUT, "the MCP server does not answer"),
         }
@@ -89,6 +95,7 @@ impl Lost {
         let told = match self {
             Self::Refused(answer) => format!("the MCP server refuses the request with status {}", answer.status()),
             Self::NoSession => "the MCP server keeps losing its sessions".to_owned(),
+            Self::Unanswered(reason) => reason.to_string(),
             Self::Unreached => "the MCP server cannot be reached".to_owned(),
             Self::TimedOut => "the MCP server does not answer".to_owned(),
         };
@@ -198,6 +205,32 @@ pub(crate) fn request(method: &str, params: &Value) -> Message {
 /// A notification of our own.
 pub(crate) fn notification(method: &str, params: &Value) -> Bytes {
     format!(r#"{{"jsonrpc":"2.0","method":{},"params":{params}}}"#, json::quote(method)).into()
+}
+
+/// An answer of the server with another result or error in it, for the request of this id. Every other byte of it stays.
+pub(crate) fn answered(said: &Message, id: &str, outcome: Outcome<'_>) -> Bytes {
+    let (name, text) = match outcome {
+        Outcome::Result(text) => ("result", text),
+        Outcome::Error(text) => ("error", text),
+    };
+    let place = json::find(said.as_str(), &[name]).ok().flatten();
+    let (Some(place), Some(id_place)) = (place, said.id_span()) else {
+        // It was said in another way, or to nobody.
+        return match outcome {
+            Outcome::Result(text) => result(id, text),
+            Outcome::Error(text) => error(id, text),
+        };
+    };
+    let mut changes = [(place, text.as_bytes()), (id_place, id.as_bytes())];
+    changes.sort_by_key(|(place, _)| place.start);
+    said.with(changes)
+}
+
+/// How a request ends, as JSON.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Outcome<'a> {
+    Result(&'a str),
+    Error(&'a str),
 }
 
 /// An answer with a result, as text.

@@ -28,6 +28,7 @@ pub(crate) mod seal;
 pub(crate) mod server_session;
 pub(crate) mod session_tasks;
 pub(crate) mod settings;
+mod surroundings;
 mod tasks;
 pub(crate) mod unanswered;
 pub(crate) mod verdict;

@@ -1,7 +1,7 @@
 //! Sessions at a server, opened for clients that have none.
 //!
-//! A session belongs to one client, known by its credentials, and to what that client can be asked. A client without
-//! credentials cannot be told from another one, so that it gets a session for each request. Somebody may want it otherwise:
+//! A session belongs to one client, known by its credentials, to what that client can be asked and to what its requests say
+//! to the server besides their messages. A client without credentials cannot be told from another one, so that it gets a session for each request. Somebody may want it otherwise:
 //! a session for each request of everybody, or one that all share who cannot be told from each other.
 
 mod entries;
@@ -18,6 +18,7 @@ use super::http::HttpLine;
 use super::line::{Hosts, Lost, NoSession, Seat, Sharing};
 use super::server_session::{Opener, ServerSession};
 use super::settings::{BackendSessions, EraSettings};
+use super::surroundings::Surroundings;
 use super::verdict::Eras;
 use crate::turns::Turns;
 
@@ -32,6 +33,7 @@ const ALL: usize = 256;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Purpose {
     principal: Holder,
+    surroundings: Surroundings,
     /// What the client can be asked: an object.
     capabilities: String,
 }
@@ -119,7 +121,11 @@ impl Pool {
         capabilities: &str,
         is_exclusive: bool,
     ) -> Result<Lease, NoSession> {
-        let purpose = Purpose { principal: seats.line.holder(), capabilities: capabilities.to_owned() };
+        let purpose = Purpose {
+            principal: seats.line.holder(),
+            surroundings: seats.line.surroundings(),
+            capabilities: capabilities.to_owned(),
+        };
         let is_exclusive = is_exclusive || !self.keeps(&purpose.principal);
         if let Some(lease) = self.take(&purpose, is_exclusive) {
             return Ok(lease);

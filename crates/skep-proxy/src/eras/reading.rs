@@ -14,7 +14,7 @@ use skep_mcp::{Id, Kind, Message, MetaKey, Param, Payload, json, method};
 
 use super::http::HttpLine;
 use super::json_body::JsonBody;
-use super::line::{self, Line as _, Replies};
+use super::line::{self, Line as _, Lost, Replies};
 use super::unanswered::{Problem, Said, is_answer};
 use crate::transparent::upstream::FromServer;
 
@@ -59,6 +59,8 @@ pub(super) struct Reading {
     is_begun: bool,
     is_other: bool,
     is_over: bool,
+    /// Why what comes last is ours, if the server has not answered.
+    lost: Option<Box<str>>,
 }
 
 #[derive(Debug)]
@@ -88,12 +90,23 @@ impl Reading {
             is_begun: false,
             is_other: false,
             is_over: false,
+            lost: None,
         }
     }
 
     pub(super) fn replies(self) -> Replies {
         let messages = futures::stream::unfold(self, async |mut reading| Some((reading.next().await?, reading)));
         messages.boxed()
+    }
+
+    /// The answer, if it is the server's own.
+    pub(super) async fn answer(mut self) -> Result<Message, Lost> {
+        while let Some(message) = self.next().await {
+            if message.kind() == Kind::Response {
+                return self.lost.take().map_or(Ok(message), |reason| Err(Lost::Unanswered(reason)));
+            }
+        }
+        Err(Lost::Unreached)
     }
 
     async fn next(&mut self) -> Option<Message> {
@@ -212,6 +225,7 @@ impl Reading {
         let Expected::Answer { method, id, .. } = &self.expected else { return None };
         let problem = if self.is_other { Problem::OtherId } else { problem };
         let fault = self.said.fault(method, problem);
+        self.lost = Some(fault.message.as_ref().into());
         Message::read(fault.answer(Some(id)).into()).ok()
     }
 }

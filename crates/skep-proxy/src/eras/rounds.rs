@@ -43,21 +43,24 @@ pub(super) async fn run(
 ) {
     let id = request.id().unwrap_or("0");
     let (text, end) = match answer(client, line, request, stream, can_ask).await {
-        Ok(Ok(result)) => (line::result(id, &result), End::Answered),
-        Ok(Err(error)) => (line::error(id, &error), End::Refused(translate::error_code(&error))),
+        Ok((said, Ok(result))) => (line::answered(&said, id, line::Outcome::Result(&result)), End::Answered),
+        Ok((said, Err(error))) => {
+            let end = End::Refused(translate::error_code(&error));
+            (line::answered(&said, id, line::Outcome::Error(&error)), end)
+        }
         Err(fault) => (fault.answer(request.owned_id().as_ref()).into(), End::Refused(fault.code)),
     };
     stream.end(Some(text), end);
 }
 
-/// The server's result or error, in the words of the client's revision.
+/// What the server said last, and its result or error in the words of the client's revision.
 async fn answer(
     client: &LegacyClient,
     line: &dyn Line,
     request: &Message,
     stream: &Arc<EventStream>,
     can_ask: bool,
-) -> Result<Result<String, String>, Fault> {
+) -> Result<(Message, Result<String, String>), Fault> {
     let mut round = Round::default();
     let mut empty = 0;
     let mut has_learned = false;
@@ -76,15 +79,16 @@ async fn answer(
                 // The client has no part in what these are about: the server is not what we took it for.
                 line.doubt();
             }
-            return Ok(Err(translate::older_error(request, error)));
+            let error = translate::older_error(request, error);
+            return Ok((response, Err(error)));
         };
         let unusable = |error: json::EditError| {
             Fault::new(INTERNAL_ERROR, format!("the result of the MCP server cannot be used: {error}"))
         };
         match translate::outcome(result).map_err(unusable)? {
             Outcome::Complete => {
-                let older = translate::older_result(request.method(), result, client.revision);
-                return older.map(Ok).map_err(unusable);
+                let older = translate::older_result(request.method(), result, client.revision).map_err(unusable)?;
+                return Ok((response, Ok(older)));
             }
             Outcome::Unknown(kind) => {
                 let told = format!("the MCP server answers with a result of type {kind}, which sessions do not have");

@@ -35,6 +35,12 @@ impl ParkedCalls {
             Self::Off => false,
         }
     }
+
+    /// Whether clients of sessions can be asked something on the way of a request. Their answers are requests of their own,
+    /// which come to whichever proxy they come to.
+    pub(crate) fn reach_sessions(self, is_shared: bool) -> bool {
+        !is_shared || self == Self::On
+    }
 }
 
 /// Who uses a session at the server that was opened for a client without one.

@@ -4,7 +4,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use futures::StreamExt as _;
 use http::StatusCode;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -12,7 +11,7 @@ use skep_mcp::fault::{
     Fault, HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CAPABILITY, PARSE_ERROR,
     UNSUPPORTED_REVISION,
 };
-use skep_mcp::{Kind, Message, MetaKey, Revision, method, translate};
+use skep_mcp::{Message, MetaKey, Revision, method, translate};
 
 use super::line::{self, Line, Lost};
 use super::record::{Record, Status};
@@ -223,16 +222,7 @@ pub(crate) fn question() -> Message {
 /// What a server that stands alone says about itself.
 pub(crate) async fn discover(line: &dyn Line) -> Result<Message, Lost> {
     let question = question();
-    let answered = async {
-        let mut replies = line.ask(&question).await?;
-        while let Some(message) = replies.next().await {
-            if message.kind() == Kind::Response {
-                return Ok(message);
-            }
-        }
-        Err(Lost::Unreached)
-    };
-    tokio::time::timeout(line.patience(), answered).await.unwrap_or(Err(Lost::TimedOut))
+    tokio::time::timeout(line.patience(), line.hear(&question)).await.unwrap_or(Err(Lost::TimedOut))
 }
 
 async fn ask(line: &dyn Line) -> Result<Verdict, Unknown> {
@@ -242,8 +232,12 @@ async fn ask(line: &dyn Line) -> Result<Verdict, Unknown> {
         Err(Lost::Refused(answer)) if matches!(answer.status().as_u16(), 400 | 404 | 405 | 406 | 415) => {
             Ok(Verdict::Legacy)
         }
-        // One that says nothing to what it does not know.
-        Err(Lost::TimedOut) if line.takes_handshake().await => Ok(Verdict::Legacy),
+        // One that says nothing to what it does not know, or ends.
+        Err(Lost::TimedOut | Lost::Unreached) if line.takes_handshake().await => Ok(Verdict::Legacy),
+        Err(Lost::Unanswered(reason)) => {
+            let told = format!("{reason}. Whoever knows what it speaks can name that with --backend-era");
+            Err(Unknown::Lost(Lost::Unanswered(told.into())))
+        }
         Err(lost) => Err(Unknown::Lost(lost)),
     }
 }

@@ -98,6 +98,11 @@ impl Sessions {
         Self { store, lifetimes, most_each, key }
     }
 
+    /// Whether other proxies serve the same clients.
+    pub(crate) fn are_shared(&self) -> bool {
+        matches!(self.store, Store::Redis(_))
+    }
+
     /// Adds a session, unless there is one with that id. When another one had to end for it, that is named: one that is open
     /// ends only if there is no other. Where they are shared, whoever holds it finds that out when it sweeps.
     pub(crate) async fn create(

@@ -94,7 +94,11 @@ impl Bridge {
                 self.keep_legacy_client(LegacyClient::new(Arc::clone(client), revision, &capabilities));
                 Arc::clone(client)
             }
-            Place::New(owner) => self.open_bridged_session(revision, &capabilities, owner).await?,
+            Place::New(owner) => {
+                // An answer may come to another proxy, which has not asked anything.
+                let capabilities = if self.sessions.are_shared() { "{}" } else { &capabilities };
+                self.open_bridged_session(revision, capabilities, owner).await?
+            }
         };
         self.eras().refused_handshake();
         let result = translate::initialized(result, &asked);

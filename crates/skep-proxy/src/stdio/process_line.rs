@@ -12,7 +12,7 @@ use super::audience::Audience;
 use super::bridge::Bridge;
 use super::caller::Caller;
 use super::clients::Client;
-use super::events::EventStream;
+use super::events::{End, EventStream};
 use super::handshake::Refusal;
 use crate::eras::line::{Hosts, Line, Lost, NoSession, Replies, Seat, Sharing};
 
@@ -51,6 +51,20 @@ impl Line for ProcessLine {
         })
     }
 
+    fn hear<'a>(&'a self, request: &'a Message) -> BoxFuture<'a, Result<Message, Lost>> {
+        Box::pin(async {
+            let stream = EventStream::new(0, false);
+            let ticket = self.bridge.calls().begin(request, Caller::default(), &stream, true);
+            // Whoever stops to wait calls it off.
+            let _ticket = ticket.map_err(|_| Lost::Unreached)?;
+            match stream.outcome().await {
+                (End::Answered | End::Refused(_), answer) => Message::read(answer).map_err(|_| Lost::Unreached),
+                (End::TimedOut, _) => Err(Lost::TimedOut),
+                (End::Lost | End::Closed, _) => Err(Lost::Unreached),
+            }
+        })
+    }
+
     fn tell(&self, message: Bytes) -> BoxFuture<'_, bool> {
         Box::pin(std::future::ready(self.bridge.calls().send(message).is_ok()))
     }
@@ -74,7 +88,11 @@ impl Line for ProcessLine {
     }
 
     fn takes_handshake(&self) -> BoxFuture<'_, bool> {
-        Box::pin(async { self.bridge.handshake().agree(self.bridge.calls(), None).await.is_ok() })
+        Box::pin(async {
+            // One that has ended is followed by another, which may take a moment.
+            let ready = tokio::time::timeout(PATIENCE, self.bridge.readiness().ready()).await;
+            ready.is_ok() && self.bridge.handshake().agree(self.bridge.calls(), None).await.is_ok()
+        })
     }
 }
 
@@ -99,6 +117,10 @@ impl Hosts for SharedProcess {
     fn seat<'a>(&'a self, _: &'a str, _: Sharing) -> BoxFuture<'a, Result<Seat, NoSession>> {
         Box::pin(async {
             let agreed = self.0.handshake().agree(self.0.calls(), None).await;
+            if agreed.as_ref().is_err_and(|refusal| matches!(**refusal, Refusal::Error(_))) {
+                // A process of sessions would have agreed.
+                self.0.eras().forget();
+            }
             let agreed = agreed.map_err(|refusal| Refusal::no_session(&refusal))?;
             Ok(Seat { line: Arc::new(ProcessLine::new(&self.0)), agreed, held: None })
         })

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::Uri;
 use parking_lot::Mutex;
@@ -26,6 +27,8 @@ pub(super) struct Addresses(Mutex<HashMap<Box<str>, Arc<Stream>>>);
 pub(super) struct Stream {
     /// Who has proved to have opened it.
     owner: Option<Arc<str>>,
+    /// Whether others were told the same address meanwhile, so that it is nobody's own.
+    is_common: AtomicBool,
     pub(super) unanswered: Unanswered,
     pub(super) talk: Talk,
 }
@@ -49,7 +52,7 @@ impl Transparent {
     pub(super) async fn is_announced_to(&self, who: Owner<'_>, address: &Uri) -> Result<bool, Unavailable> {
         let (Some(caller), Some(asked)) = (who.caller, address.path_and_query()) else { return Ok(true) };
         if let Some(stream) = self.addresses.find(address) {
-            let is_own = stream.owner.as_ref() == Some(caller);
+            let is_own = stream.is_common.load(Ordering::Relaxed) || stream.owner.as_ref() == Some(caller);
             if !is_own {
                 who.names_session_of_another();
             }
@@ -92,7 +95,10 @@ impl Opened {
         let place = if address.contains("://") { address.parse().ok() } else { resolve(&self.place, address) };
         let place = place.as_ref().and_then(Uri::path_and_query).map(|place| Box::<str>::from(place.as_str()));
         if let Some(place) = place.filter(|_| self.address.is_none()) {
-            self.all.0.lock().insert(place.clone(), Arc::clone(&self.stream));
+            let before = self.all.0.lock().insert(place.clone(), Arc::clone(&self.stream));
+            let is_common = before
+                .is_some_and(|before| before.owner != self.stream.owner || before.is_common.load(Ordering::Relaxed));
+            self.stream.is_common.store(is_common, Ordering::Relaxed);
             self.address = Some(place);
         }
     }

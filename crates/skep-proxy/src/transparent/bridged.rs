@@ -52,6 +52,8 @@ pub(super) struct Bridging {
     pub(super) seals: Seals,
     pub(super) listeners: Arc<Listeners>,
     pub(super) tasks: Arc<BegunTasks>,
+    /// Whether clients of sessions can be asked something.
+    asks_sessions: bool,
     streams: Clients,
     clients: Mutex<HashMap<Arc<str>, Arc<LegacyClient>>>,
 }
@@ -73,6 +75,7 @@ impl Bridging {
             seals: Seals::new(&target.origin()),
             listeners: Arc::default(),
             tasks: Arc::default(),
+            asks_sessions: settings.parked_calls.reach_sessions(is_shared),
             streams: Clients::default(),
             clients: Mutex::default(),
         }
@@ -131,7 +134,7 @@ impl Transparent {
         let (mirrors, eras) = (Arc::clone(&self.bridging.mirrors), Arc::clone(&self.bridging.eras));
         let line = HttpLine::modern(self.upstream.clone(), uri, headers, self.limits.line_bytes, mirrors, eras);
         let line = line.of(identity::proven(&parts.extensions).cloned(), parts.extensions.get().cloned());
-        Ok(line.good_until(good_until::of(parts)))
+        Ok(line.good_until(good_until::of(parts)).granted(parts.extensions.get().cloned()))
     }
 
     async fn serve_legacy_client(
@@ -181,7 +184,8 @@ impl Transparent {
         let revision = Revision::negotiate(&asked);
         let owner = identity::proven(&parts.extensions);
         let mut session = Session::new(&uuid::Uuid::new_v4().to_string(), sessions::Kind::Transparent, revision, owner);
-        legacy_client::mark(&mut session, &legacy_client::capabilities(handshake, revision));
+        let capabilities = legacy_client::capabilities(handshake, revision);
+        legacy_client::mark(&mut session, if self.bridging.asks_sessions { &capabilities } else { "{}" });
         let name = HeaderValue::from_str(&session.id);
         let session = session.at(Some(peer.address.ip()));
         let ended = self.sessions.create(session, |id| self.is_open(id)).await?;

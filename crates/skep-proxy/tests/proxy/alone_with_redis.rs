@@ -3,11 +3,12 @@
 use redis::Commands as _;
 use serde_json::{Value, json};
 use skep_conformance::redis::RedisServer;
-use skep_proxy::{Limits, Proxy, SealKey, SessionStore};
+use skep_proxy::transparent::{Dialect, Target, Transparent};
+use skep_proxy::{EraSettings, Forwarded, Limits, ParkedCalls, Proxy, SealKey, SessionStore};
 
 use crate::bridge::server::{Setup, limits};
 use crate::eras::stands_alone;
-use crate::http::{Request, initialize, modern, with_capabilities};
+use crate::http::{Request, initialize, modern, request, with_capabilities};
 use crate::redis::{before, keeping, look, store};
 use crate::transparent::server::{Before, Server, reply, with_sessions};
 
@@ -116,5 +117,69 @@ async fn a_key_that_somebody_gives_counts_for_more_than_the_one_in_redis() {
     let other = keeping(SessionStore::memory().with_key(key(&secret.to_uppercase())), &server, Limits::default()).await;
     for foreign in [other, before(&redis, &server).await] {
         assert_eq!(called(&foreign, &state).await["error"]["code"], -32602);
+    }
+}
+
+#[tokio::test]
+async fn nobody_is_asked_in_a_session_whose_answers_may_come_to_another_proxy() {
+    let Some(redis) = RedisServer::start("nobody_is_asked_in_a_session_whose_answers_may_come_to_another_proxy") else {
+        return;
+    };
+    let server = Server::start(stands_alone).await;
+    let proxy = async |store: SessionStore, parked_calls: ParkedCalls| {
+        let target = Target::local(Dialect::Streamable, &format!("http://{}", server.address)).unwrap();
+        let transparent = Transparent::new(target, Limits::default(), Forwarded::default()).unwrap();
+        let settings = EraSettings { parked_calls, ..EraSettings::default() };
+        Before::with(transparent.with_store(store).with_eras(settings)).await
+    };
+    let (alone, none) = (json!({"roots": {}}), json!({}));
+    for (store, parked_calls, expected) in [
+        (SessionStore::memory(), ParkedCalls::Auto, &alone),
+        (SessionStore::memory(), ParkedCalls::Off, &alone),
+        (store(&redis).await, ParkedCalls::Auto, &none),
+        (store(&redis).await, ParkedCalls::Off, &none),
+        // Somebody sees to it that clients come back to the same proxy.
+        (store(&redis).await, ParkedCalls::On, &alone),
+    ] {
+        let proxy = proxy(store, parked_calls).await;
+        let mut offer = initialize("2025-11-25");
+        offer["params"]["capabilities"] = json!({"roots": {}});
+        let opened = proxy.send(Request::post(&offer).plain()).await;
+        let session = opened.header("mcp-session-id").unwrap();
+        server.seen();
+        proxy.send(Request::post(&request(1, "tools/list", &json!({}))).in_session(session)).await.text().await;
+        let asked = server.seen().into_iter().find(|seen| seen.json()["method"] == "tools/list").unwrap().json();
+        let told = &asked["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"];
+        assert_eq!(told, expected, "{parked_calls:?}");
+    }
+}
+
+#[tokio::test]
+async fn nobody_is_asked_by_a_process_in_a_session_whose_answers_may_come_to_another_proxy() {
+    let name = "nobody_is_asked_by_a_process_in_a_session_whose_answers_may_come_to_another_proxy";
+    let Some(redis) = RedisServer::start(name) else { return };
+    for (store, expected) in [(SessionStore::memory(), json!({"roots": {}})), (store(&redis).await, json!({}))] {
+        let mut setup = Setup::new(limits(), store, Proxy::streamable).await;
+        let mut process = setup.server().await;
+        let mut offer = initialize("2025-11-25");
+        offer["params"]["capabilities"] = json!({"roots": {}});
+        let (opened, ()) = tokio::join!(setup.send(Request::post(&offer).plain()), async {
+            let asked = process.expect("initialize").await;
+            let error = json!({"code": -32601, "message": "Method not found"});
+            process.write(&json!({"jsonrpc": "2.0", "id": asked["id"], "error": error})).await;
+            for _ in 0..2 {
+                let asked = process.expect("server/discover").await;
+                let result = json!({"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}});
+                process.answer(&asked, &result).await;
+            }
+        });
+        let list = Request::post(&request(1, "tools/list", &json!({})));
+        let list = list.in_session(opened.header("mcp-session-id").unwrap());
+        let (_, asked) = tokio::join!(setup.send(list), async {
+            let asked = process.expect("tools/list").await;
+            process.answer(&asked, &json!({"tools": []})).await;
+            asked
+        });
+        assert_eq!(asked["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"], expected);
     }
 }

@@ -19,6 +19,10 @@ impl Line for Noting {
         Box::pin(std::future::ready(Err(Lost::Unreached)))
     }
 
+    fn hear<'a>(&'a self, _: &'a Message) -> BoxFuture<'a, Result<Message, Lost>> {
+        Box::pin(std::future::ready(Err(Lost::Unreached)))
+    }
+
     fn tell(&self, message: Bytes) -> BoxFuture<'_, bool> {
         self.0.lock().push(String::from_utf8(message.to_vec()).unwrap());
         Box::pin(std::future::ready(true))

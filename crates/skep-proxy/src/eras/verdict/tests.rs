@@ -22,10 +22,13 @@ impl Saying {
 
 impl Line for Saying {
     fn ask<'a>(&'a self, _: &'a Message) -> BoxFuture<'a, Result<Replies, Lost>> {
+        Box::pin(std::future::ready(Err(Lost::Unreached)))
+    }
+
+    fn hear<'a>(&'a self, _: &'a Message) -> BoxFuture<'a, Result<Message, Lost>> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         let text = format!(r#"{{"jsonrpc":"2.0","id":0,"result":{{"supportedVersions":["{}"]}}}}"#, self.versions);
-        let answer = Message::read(text.into()).unwrap();
-        Box::pin(std::future::ready(Ok(futures::stream::once(std::future::ready(answer)).boxed())))
+        Box::pin(std::future::ready(Ok(Message::read(text.into()).unwrap())))
     }
 
     fn tell(&self, _: Bytes) -> BoxFuture<'_, bool> {

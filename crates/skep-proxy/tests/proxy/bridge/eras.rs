@@ -89,6 +89,71 @@ async fn a_server_that_ignores_what_it_does_not_know_is_asked_once_and_its_clien
 }
 
 #[tokio::test]
+async fn rule_19_a_process_that_ends_while_it_is_asked_has_not_said_what_it_speaks() {
+    let mut setup = Setup::streamable().await;
+    let mut server = setup.server().await;
+    let address = setup.address.clone();
+    let list = |id: u64| modern(id, "tools/list", json!({})).plain().send(&address);
+    let (refused, mut server) = tokio::join!(list(1), async {
+        server.expect("server/discover").await;
+        drop(server);
+        // Whether it has sessions is asked of the one in its place, in words that no other era has.
+        let mut server = setup.server().await;
+        let asked = server.expect("initialize").await;
+        let error = json!({"code": -32601, "message": "Method not found"});
+        server.write(&json!({"jsonrpc": "2.0", "id": asked["id"], "error": error})).await;
+        server
+    });
+    assert_eq!(refused.status, 502);
+    let (answer, ()) = tokio::join!(list(2), async {
+        let asked = server.expect("server/discover").await;
+        server.answer(&asked, &json!({"supportedVersions": ["2026-07-28"], "capabilities": {}})).await;
+        let asked = server.expect("tools/list").await;
+        server.answer(&asked, &json!({"tools": []})).await;
+    });
+    assert_eq!(answer.status, 200);
+}
+
+#[tokio::test]
+async fn a_process_that_ends_because_it_was_asked_is_taken_for_one_of_sessions_when_the_next_one_takes_a_handshake() {
+    let mut setup = Setup::streamable().await;
+    let mut server = setup.server().await;
+    let list = modern(1, "tools/list", json!({})).plain();
+    let address = setup.address.clone();
+    let (answer, ()) = tokio::join!(list.send(&address), async {
+        server.expect("server/discover").await;
+        drop(server);
+        let mut server = setup.server().await;
+        server.agree().await;
+        let asked = server.expect("tools/list").await;
+        server.answer(&asked, &json!({"tools": []})).await;
+    });
+    assert_eq!(answer.status, 200);
+}
+
+#[tokio::test]
+async fn a_process_that_refuses_the_handshake_is_asked_again_what_it_speaks() {
+    let mut setup = Setup::streamable().await;
+    let mut server = setup.server().await;
+    let list = |id: u64| setup.send(modern(id, "tools/list", json!({})).plain());
+    let error = |asked: &serde_json::Value| json!({"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -32603, "message": "later"}});
+    let (refused, ()) = tokio::join!(list(1), async {
+        for method in ["server/discover", "initialize"] {
+            let asked = server.expect(method).await;
+            server.write(&error(&asked)).await;
+        }
+    });
+    assert_eq!(refused.status, 502);
+    let (answer, ()) = tokio::join!(list(2), async {
+        let asked = server.expect("server/discover").await;
+        server.answer(&asked, &json!({"supportedVersions": ["2026-07-28"], "capabilities": {}})).await;
+        let asked = server.expect("tools/list").await;
+        server.answer(&asked, &json!({"tools": []})).await;
+    });
+    assert_eq!(answer.status, 200);
+}
+
+#[tokio::test]
 async fn rule_10_what_a_process_wants_repeated_is_for_one_client_and_one_call() {
     let mut setup = Setup::streamable().await;
     let mut server = setup.server().await;

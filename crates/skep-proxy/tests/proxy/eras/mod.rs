@@ -1,6 +1,7 @@
 //! Clients of one era before a server of the other, and what each of the two gets to see.
 
 mod again;
+mod changes;
 mod chosen;
 mod listening;
 mod parked;
@@ -126,6 +127,33 @@ async fn sessions_are_shared_by_requests_of_one_client_only_and_end_with_the_pro
 }
 
 #[tokio::test]
+async fn a_session_is_for_requests_that_say_the_same_to_the_server() {
+    let server = Server::start(with_sessions("a")).await;
+    let before = Before::local(Dialect::Streamable, &server.address).await;
+    let ask = async |headers: &[(&str, &str)]| {
+        let post = modern(1, "tools/list", json!({})).header("Authorization", "Bearer a");
+        let post = headers.iter().fold(post, |post, (name, value)| post.header(name, value));
+        before.send(post).await.json().await["result"]["session"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(ask(&[("X-Tenant", "a")]).await, "a-0");
+    assert_eq!(ask(&[("X-Tenant", "b")]).await, "a-1", "what the first one has left is not for it");
+    assert_eq!(ask(&[]).await, "a-2");
+    // By which way a request came, and who traces it, says nothing about whom it is for.
+    for (name, value) in [
+        ("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
+        ("X-Amzn-Trace-Id", "Root=1"),
+        ("X-B3-SpanId", "2"),
+        ("X-Request-Id", "3"),
+        ("Cf-Ray", "4"),
+        ("X-Envoy-Attempt-Count", "5"),
+        ("User-Agent", "6"),
+        ("Accept-Language", "7"),
+    ] {
+        assert_eq!(ask(&[("X-Tenant", "a"), (name, value)]).await, "a-0", "{name}");
+    }
+}
+
+#[tokio::test]
 async fn a_session_that_the_server_forgot_is_opened_again() {
     let server = Server::start(with_sessions("a")).await;
     let before = Before::local(Dialect::Streamable, &server.address).await;
@@ -140,16 +168,49 @@ async fn a_session_that_the_server_forgot_is_opened_again() {
 
 #[tokio::test]
 async fn nothing_is_found_out_from_a_refusal() {
-    for (status, header) in [(401, ("www-authenticate", "Bearer scope=\"hive\"")), (503, ("retry-after", "7"))] {
-        let answer = move |seen: &Seen| reply(if seen.method == "OPTIONS" { 204 } else { status }, &[header], "no");
+    let (challenge, later) = (("www-authenticate", "Bearer scope=\"hive\""), ("retry-after", "7"));
+    let error = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"not now"}}"#;
+    let said = [("text/plain", "no"), (JSON[0].1, error)];
+    let refusals = [(401, challenge), (403, challenge), (408, later), (425, later), (429, later), (503, later)];
+    for ((status, header), (kind, body)) in refusals.into_iter().flat_map(|refusal| said.map(|said| (refusal, said))) {
+        let answer = move |seen: &Seen| {
+            let status = if seen.method == "OPTIONS" { 204 } else { status };
+            reply(status, &[header, ("content-type", kind)], body)
+        };
         let server = Server::start(answer).await;
         let before = Before::remote(Dialect::Streamable, &format!("http://{}/mcp", server.address)).await;
         server.seen();
         for _ in 0..2 {
             let refused = before.send(modern(1, "tools/call", json!({"name": "a"}))).await;
-            assert_eq!((refused.status, refused.header(header.0)), (status, Some(header.1)));
+            assert_eq!((refused.status, refused.header(header.0)), (status, Some(header.1)), "{kind}");
         }
         assert_eq!(words(&server.seen()), ["server/discover", "server/discover"], "and nothing was called");
+    }
+}
+
+#[tokio::test]
+async fn rule_19_nothing_is_found_out_from_what_is_no_answer() {
+    let odd: [fn() -> Reply; 5] = [
+        || reply(200, &[("content-type", "text/html")], "<html>back soon</html>"),
+        || reply(200, &JSON, ""),
+        || reply(202, &[], ""),
+        || reply(200, &JSON, r#"{"jsonrpc":"2.0","id":"another","result":{}}"#),
+        || reply(200, &streams::EVENTS, ": it ends here\n\n"),
+    ];
+    for odd in odd {
+        let is_first = Mutex::new(true);
+        let server = Server::start(move |seen| {
+            let is_asked = seen.json()["method"] == "server/discover";
+            if is_asked && std::mem::take(&mut *is_first.lock().unwrap()) { odd() } else { stands_alone(seen) }
+        })
+        .await;
+        let before = Before::local(Dialect::Streamable, &server.address).await;
+        server.seen();
+        let mut refused = before.send(modern(1, "tools/list", json!({}))).await;
+        let told = refused.text().await;
+        assert!(refused.status == 502 && told.contains("server/discover"), "{told}");
+        assert_eq!(before.send(modern(2, "tools/list", json!({}))).await.status, 200, "{told}");
+        assert_eq!(words(&server.seen()), ["server/discover", "server/discover", "tools/list"], "{told}");
     }
 }
 

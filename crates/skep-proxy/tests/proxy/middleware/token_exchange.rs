@@ -210,18 +210,30 @@ async fn a_session_that_is_used_again_is_talked_to_as_the_request_says_now() {
     for turn in 0..2 {
         let call = modern(turn, "tools/call", json!({"name": "feed", "arguments": {}}))
             .header("Authorization", &own)
-            .header("X-Tenant", &turn.to_string())
+            .header("X-Tenant", "north")
             .header("traceparent", &trace(turn));
         let mut answer = guarded.send(call).await;
         assert_eq!(answer.json().await["result"]["session"], "a-0", "one session for both");
         let seen = guarded.server.seen();
         let called = seen.iter().find(|seen| seen.json()["method"] == "tools/call").unwrap();
         assert_eq!(called.header("x-upstream"), Some(&*format!("Bearer token-{turn}")));
-        assert_eq!(called.header("x-tenant"), Some(&*turn.to_string()));
+        assert_eq!(called.header("x-tenant"), Some("north"));
         assert_eq!(called.header("traceparent"), Some(&*trace(turn)));
     }
+    // A token of the same user that may allow something else is another one.
+    let mut claims = issuer.claims();
+    claims["scope"] = json!("less");
+    let other = modern(2, "tools/call", json!({"name": "feed", "arguments": {}}))
+        .header("Authorization", &format!("Bearer {}", key.sign(&claims)))
+        .header("X-Tenant", "north");
+    assert_eq!(guarded.send(other).await.json().await["result"]["session"], "a-1");
     guarded.before.stop().await;
-    let ended = guarded.server.seen().into_iter().find(|seen| seen.method == "DELETE").unwrap();
+    let ended = guarded
+        .server
+        .seen()
+        .into_iter()
+        .find(|seen| seen.header("mcp-session-id") == Some("a-0") && seen.method == "DELETE")
+        .unwrap();
     assert_eq!(ended.header("x-upstream"), Some("Bearer token-1"), "it ends with what was good last");
 }
 

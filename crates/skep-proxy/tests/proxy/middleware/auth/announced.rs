@@ -70,6 +70,22 @@ async fn the_address_that_a_server_announces_is_of_no_use_to_others() {
 }
 
 #[tokio::test]
+async fn an_address_that_a_server_announces_to_everybody_is_everybodys() {
+    let users = Users::new().await;
+    let server = Server::start(announcing("/messages")).await;
+    let before = proxy(&server, &users, SessionStore::memory()).await;
+    let mut streams = Vec::new();
+    for user in ["ann", "bob", "bob"] {
+        let mut streamed = before.send(users.as_user(user, open())).await;
+        assert!(streamed.event().await.is_some());
+        streams.push(streamed);
+    }
+    for user in ["ann", "bob"] {
+        assert_eq!(status(&before, &users, user, "/messages").await, 202, "{user}");
+    }
+}
+
+#[tokio::test]
 async fn a_proxy_that_does_not_hold_the_stream_knows_whose_it_is() {
     let Some(redis) = RedisServer::start("a_proxy_that_does_not_hold_the_stream_knows_whose_it_is") else { return };
     let users = Users::new().await;
