@@ -8,7 +8,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use skep_mcp::era::Era;
 use skep_mcp::fault::{Fault, INVALID_REQUEST};
-use skep_mcp::{Kind, Message, Param, Payload, Revision, header, method};
+use skep_mcp::{Kind, Message, Param, Payload, ReadError, Revision, header, method};
 
 use super::between::Between;
 use super::target::Dialect;
@@ -101,18 +101,7 @@ impl Transparent {
                     }
                 }
                 Payload::Batch(messages) => {
-                    let told = || {
-                        let told = parts.headers.get(header::PROTOCOL_VERSION);
-                        let read = |told: &HeaderValue| Revision::parse(told.to_str().ok()?.trim());
-                        // The revision that has them has no such header yet.
-                        told.is_none_or(|told| read(told).is_some_and(Revision::has_batches))
-                    };
-                    let is_in_its_revision = revision.map_or_else(told, Revision::has_batches);
-                    if !is_in_its_revision || self.dialect() == Dialect::Sse {
-                        let fault = Fault::new(INVALID_REQUEST, "batches belong to revision 2025-03-26");
-                        return Err(answer::bad(&fault, None));
-                    }
-                    intake::check_batch(messages)?;
+                    self.check_batch(messages, &parts.headers, revision)?;
                     known.era = Some(Era::Legacy);
                 }
             }
@@ -128,7 +117,7 @@ impl Transparent {
         if needs_session && known.session.is_none() {
             return Err(answer::no_such_session(id.as_ref()));
         }
-        let is_message = self.target.dialect == Dialect::Sse
+        let is_message = self.dialect() == Dialect::Sse
             && parts.method == Method::POST
             && named.is_none()
             && known.era != Some(Era::Modern);
@@ -146,6 +135,27 @@ impl Transparent {
             None => None,
         };
         Ok(known)
+    }
+
+    /// Refuses a batch where there is none, or with what is not for one.
+    fn check_batch(
+        &self,
+        messages: &[Result<Message, ReadError>],
+        headers: &HeaderMap,
+        session: Option<Revision>,
+    ) -> Result<(), Answer> {
+        let told = || {
+            let told = headers.get(header::PROTOCOL_VERSION);
+            let read = |told: &HeaderValue| Revision::parse(told.to_str().ok()?.trim());
+            // The revision that has them has no such header yet.
+            told.is_none_or(|told| read(told).is_some_and(Revision::has_batches))
+        };
+        let is_in_its_revision = session.map_or_else(told, Revision::has_batches);
+        if !is_in_its_revision || self.dialect() == Dialect::Sse {
+            let fault = Fault::new(INVALID_REQUEST, "batches belong to revision 2025-03-26");
+            return Err(answer::bad(&fault, None));
+        }
+        intake::check_batch(messages)
     }
 
     fn classify(&self, message: &Message, headers: &HeaderMap, session: Option<Revision>) -> Result<Era, Answer> {

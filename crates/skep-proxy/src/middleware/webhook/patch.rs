@@ -181,7 +181,7 @@ mod tests {
 
     const CALL: &str = r#"{"jsonrpc":"2.0", "id":12345678901234567890123,"method":"tools/call","params":{"name":"a","arguments":{"n":1.50,"b":[1,2]},"z":1e2}}"#;
 
-    fn changed(patch: impl ToString) -> Result<String, PatchError> {
+    fn changed(patch: &impl ToString) -> Result<String, PatchError> {
         apply(CALL, &Change { is_json_patch: true, patch: patch.to_string() })
     }
 
@@ -193,11 +193,11 @@ mod tests {
             {"op": "add", "path": "/mcp_request/params/arguments/new", "value": true},
         ]);
         assert_eq!(
-            changed(patch).unwrap(),
+            changed(&patch).unwrap(),
             r#"{"jsonrpc":"2.0","id":12345678901234567890123,"method":"tools/call","params":{"name":"b","arguments":{"n":1.50,"b":[1,2],"new":true},"z":1e2}}"#
         );
         let nothing = json!([{"op": "replace", "path": "/mcp_request/params/name", "value": "a"}]);
-        assert_eq!(changed(nothing).unwrap(), CALL);
+        assert_eq!(changed(&nothing).unwrap(), CALL);
     }
 
     #[test]
@@ -230,14 +230,14 @@ mod tests {
     fn a_number_that_differs_in_its_last_digit_is_another_one() {
         let replace = |value| format!(r#"[{{"op":"replace","path":"/mcp_request/params/z","value":{value}}}]"#);
         let compare = |value| format!(r#"[{{"op":"test","path":"/mcp_request/params/z","value":{value}}}]"#);
-        let text = changed(replace("12345678901234567890124")).unwrap();
+        let text = changed(&replace("12345678901234567890124")).unwrap();
         assert!(text.ends_with(r#""z":12345678901234567890124}}"#), "{text}");
         let again = |patch: String| apply(&text, &Change { is_json_patch: true, patch });
         let third = again(replace("12345678901234567890125")).unwrap();
         assert!(third.ends_with(r#""z":12345678901234567890125}}"#), "{third}");
         assert_eq!(again(compare("12345678901234567890124")), Ok(text.clone()));
         assert_eq!(again(compare("12345678901234567890123")), Err(PatchError::Apply));
-        assert_eq!(changed(compare("100")), Ok(CALL.to_owned()), "it is written as 1e2");
+        assert_eq!(changed(&compare("100")), Ok(CALL.to_owned()), "it is written as 1e2");
     }
 
     #[test]
@@ -247,7 +247,7 @@ mod tests {
             {"op": "remove", "path": "/mcp_request/params/z"},
             {"op": "copy", "from": "/mcp_request/params/name", "path": "/mcp_request/params/arguments/b/0"},
         ]);
-        let text = changed(patch).unwrap();
+        let text = changed(&patch).unwrap();
         assert!(text.ends_with(r#""params":{"name":"a","arguments":{"b":["a",1,2],"m":1.50}}}"#), "{text}");
     }
 
@@ -268,7 +268,7 @@ mod tests {
             (json!([{"op": "test", "path": "/mcp_request/method", "value": "ping"}]), PatchError::Apply),
             (json!(vec![json!({"op": "remove", "path": "/mcp_request/id"}); 1_001]), PatchError::Invalid),
         ] {
-            assert_eq!(changed(patch.clone()), Err(expected), "{patch}");
+            assert_eq!(changed(&patch), Err(expected), "{patch}");
         }
         assert_eq!(apply(CALL, &Change { is_json_patch: false, patch: "[]".to_owned() }), Err(PatchError::Type));
     }
@@ -291,6 +291,6 @@ mod tests {
     fn copies_of_copies_end() {
         let double =
             json!({"op": "copy", "from": "/mcp_request/params", "path": "/mcp_request/params/arguments/again"});
-        assert_eq!(changed(json!(vec![double; 1_000])), Err(PatchError::Apply));
+        assert_eq!(changed(&json!(vec![double; 1_000])), Err(PatchError::Apply));
     }
 }

@@ -26,7 +26,7 @@ fn given(cedar: &Cedar, claims: &Value) -> Entities {
 #[test]
 fn cedar_is_given_what_a_question_can_lead_to_and_nothing_else() {
     let chain = |number: usize| {
-        let parents = if number % 10 == 0 { vec![] } else { vec![group(number - 1)] };
+        let parents = if number.is_multiple_of(10) { vec![] } else { vec![group(number - 1)] };
         json!({"uid": group(number), "attrs": {}, "parents": parents})
     };
     let mut entities: Vec<Value> = (0..1000).map(chain).collect();
