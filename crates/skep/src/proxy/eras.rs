@@ -46,6 +46,26 @@ pub(super) fn fit(settings: &EraSettings, dialect: Dialect) -> Result<(), Hinted
     Ok(())
 }
 
+/// Tells of what somebody has chosen that has no effect before a server on standard input and output.
+pub(super) fn warn_without_effect(settings: &EraSettings) {
+    for ignored in without_effect(settings) {
+        tracing::warn!(ignored, "it is for servers that speak HTTP");
+    }
+}
+
+/// What such a server makes no use of, where it is not as usual anyway: it has one session for all clients without any, and
+/// nobody can be asked there.
+fn without_effect(settings: &EraSettings) -> impl Iterator<Item = &'static str> {
+    let usual = EraSettings::default();
+    let EraSettings { era: _, parked_calls, sessions, session_idle } = settings;
+    let chosen = [
+        (runner::PARKED_CALLS, *parked_calls != usual.parked_calls),
+        (runner::BACKEND_SESSIONS, *sessions != usual.sessions),
+        (runner::BACKEND_SESSION_IDLE, *session_idle != usual.session_idle),
+    ];
+    chosen.into_iter().filter(|(_, is_chosen)| *is_chosen).map(|(name, _)| name)
+}
+
 /// A variable that has one of some values.
 fn choice<T: ValueEnum>(name: &str, variables: Variables<'_>) -> Result<Option<T>, Hinted> {
     let Some(text) = told(name, variables) else { return Ok(None) };
@@ -107,6 +127,17 @@ mod tests {
         let told = with(&flags, &variables).unwrap();
         assert_eq!((told.era, told.parked_calls), (BackendEra::Modern, ParkedCalls::On));
         assert_eq!((told.sessions, told.session_idle), (BackendSessions::PerRequest, Duration::from_secs(7)));
+    }
+
+    #[test]
+    fn what_has_no_effect_before_a_process_is_named() {
+        let without_effect = |variables: &[(&str, &str)]| -> Vec<_> {
+            without_effect(&with(&EraArgs::default(), variables).unwrap()).collect()
+        };
+        assert_eq!(without_effect(&[("SKEP_BACKEND_ERA", "legacy"), ("SKEP_PARKED_CALLS", "auto")]), [""; 0]);
+        let chosen =
+            [("SKEP_PARKED_CALLS", "off"), ("SKEP_BACKEND_SESSIONS", "shared"), ("SKEP_BACKEND_SESSION_IDLE", "90s")];
+        assert_eq!(without_effect(&chosen), chosen.map(|(name, _)| name));
     }
 
     #[test]

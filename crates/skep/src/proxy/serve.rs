@@ -49,6 +49,7 @@ impl Served {
     /// A server on standard input and output.
     pub(super) fn bridge(front: &Front, bridge: Arc<Bridge>, connector: impl Connector) -> Self {
         let stop = CancellationToken::new();
+        eras::warn_without_effect(&front.eras);
         bridge.say_era(front.eras.era);
         let proxy = match front.mode {
             Dialect::Streamable => {

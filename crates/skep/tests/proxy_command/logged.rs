@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -71,6 +72,20 @@ fn scrape(address: &str) -> TcpStream {
 fn what_is_asked_for_where_it_has_no_effect_is_told() {
     let strict = Logged::start("127.0.0.1:9", &json!({"strict_protocol_validation": true}), &[]);
     assert_eq!(strict.line_with("ignored")["ignored"], "strict_protocol_validation");
+    // Flags for servers at a URL are refused before a command, but variables are there for all of them.
+    let skep = cargo_bin!("skep");
+    let chosen = ["SKEP_PARKED_CALLS", "SKEP_BACKEND_SESSIONS", "SKEP_BACKEND_SESSION_IDLE"];
+    let mut command = Command::new(skep);
+    command.args(ANY).args(["--", "/no/such/program"]).envs(chosen.into_iter().zip(["off", "shared", "90s"]));
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    for name in chosen {
+        let told = said.lines().find(|line| line.contains(name));
+        assert!(
+            told.is_some_and(|line| line.contains("WARN") && line.contains("it is for servers that speak HTTP")),
+            "{said}"
+        );
+    }
 }
 
 #[test]
