@@ -32,6 +32,12 @@ constants! {
     /// Written by `kubectl rollout restart`; always carried over.
     pub const KUBECTL_RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
 
+    // On StatefulSets.
+
+    /// Which container of each pod was taken for a session last, and by which proxy. Written by proxies where
+    /// [`STDIO_PROCESS_PER_SESSION`] counts.
+    pub const STDIO_PROCESSES_TAKEN: &str = "toolhive.stacklok.dev/stdio-processes-taken";
+
     // On anything.
 
     /// Written by `kubectl apply`: the object as it was applied. Never logged.

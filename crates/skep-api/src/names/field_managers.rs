@@ -3,6 +3,9 @@
 /// The proxy runner, for the StatefulSet and Services of the backend. It forces its fields.
 pub const PROXY_RUNNER: &str = "toolhive-container-manager";
 
+/// Proxies, for what they tell each other about sessions: it is no part of what a StatefulSet is to be.
+pub const SESSIONS: &str = "skep-proxy-sessions";
+
 /// The operator, for everything that it creates for an object.
 pub const OPERATOR: &str = "skep-operator";
 

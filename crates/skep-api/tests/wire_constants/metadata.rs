@@ -21,6 +21,7 @@ fn annotations_have_their_names() {
         RESTART_STRATEGY = "mcpserver.toolhive.stacklok.dev/restart-strategy",
         RUN_CONFIG_CHECKSUM = "toolhive.stacklok.dev/runconfig-checksum",
         // Skep's own.
+        STDIO_PROCESSES_TAKEN = "toolhive.stacklok.dev/stdio-processes-taken",
         STDIO_PROCESS_PER_SESSION = "toolhive.stacklok.dev/stdio-process-per-session",
     });
     assert_eq!(annotations::RESTART_ROLLING, "rolling");

@@ -1,6 +1,7 @@
 //! The standard streams of a server in a pod.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,7 @@ use skep_api::names::{labels, mcp_server};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::RunnerError;
+use super::claims::{Claims, Container, Proxy};
 
 /// How long there may be no pod to attach to.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -20,6 +22,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 /// How long the API server may take to open the streams.
 const OPENING: Duration = Duration::from_secs(15);
+/// How long a process may take to end whose input is closed, before it is looked for another one.
+const ENDING: Duration = Duration::from_secs(2);
 /// Bytes on their way.
 const BUFFER: usize = 256 * 1024;
 
@@ -28,15 +32,18 @@ const BUFFER: usize = 256 * 1024;
 pub struct Attachment {
     pods: Api<Pod>,
     name: String,
-    own: Option<OwnPod>,
+    whose: Whose,
 }
 
-/// A pod that is for one visitor after the other.
+/// Which containers may be visited.
 #[derive(Debug, Clone)]
-struct OwnPod {
-    name: String,
-    /// The container that was visited last. It ends when it is left.
-    visited: Arc<Mutex<Option<String>>>,
+enum Whose {
+    /// Any: all clients share one.
+    Everybody,
+    /// Those of one pod, one after the other, because each ends when somebody leaves it. Other proxies visit them, too.
+    Pod { name: String, visited: Arc<Mutex<Option<String>>> },
+    /// Those that nobody has visited, of the pods that are for sessions.
+    OneSession { pods: Arc<[String]>, claims: Arc<Claims> },
 }
 
 /// Streams that are open. They end with the container, or with the connection to it.
@@ -59,14 +66,26 @@ impl fmt::Debug for Attached {
 
 impl Attachment {
     pub(super) fn new(client: Client, namespace: &str, name: &str) -> Self {
-        Self { pods: Api::namespaced(client, namespace), name: name.to_owned(), own: None }
+        Self { pods: Api::namespaced(client, namespace), name: name.to_owned(), whose: Whose::Everybody }
     }
 
     /// The way to the streams of one pod, whose process is another one each time.
     #[must_use]
     pub fn to_pod(&self, ordinal: i32) -> Self {
-        let name = format!("{}-{ordinal}", self.name);
-        Self { own: Some(OwnPod { name, visited: Arc::default() }), ..self.clone() }
+        Self { whose: Whose::Pod { name: self.pod(ordinal), visited: Arc::default() }, ..self.clone() }
+    }
+
+    /// The way to the streams of some pods, whose processes are for one session each, whichever proxy it has.
+    #[must_use]
+    pub fn for_sessions(&self, ordinals: Range<i32>, proxy: Proxy) -> Self {
+        let namespace = self.pods.namespace().unwrap_or_default();
+        let claims = Arc::new(Claims::new(self.pods.clone().into_client(), namespace, &self.name, proxy));
+        let pods = ordinals.map(|ordinal| self.pod(ordinal)).collect();
+        Self { whose: Whose::OneSession { pods, claims }, ..self.clone() }
+    }
+
+    fn pod(&self, ordinal: i32) -> String {
+        format!("{}-{ordinal}", self.name)
     }
 
     /// Opens the streams of a pod that runs; waits for one for a while.
@@ -89,14 +108,48 @@ impl Attachment {
 
     async fn try_open(&self) -> Result<Attached, String> {
         let selector = labels::selector_text(&labels::backend_selector(&self.name));
-        let listed = self.pods.list(&ListParams::default().labels(&selector)).await;
-        let pods = listed.map_err(|error| error.to_string())?.items;
-        let running =
-            pods.iter().filter_map(|pod| Some((pod, running(pod)?))).filter(|(pod, id)| self.may_visit(pod, id));
-        let (pod, container) = running
-            .max_by_key(|(pod, _)| is_ready(pod))
-            .ok_or_else(|| format!("none of its {} pods runs a process to attach to", pods.len()))?;
-        let pod = pod.name_any();
+        let params = ListParams::default().labels(&selector);
+        let pods = answered(self.pods.list(&params)).await?.items;
+        let mut running: Vec<Container> = pods.iter().filter_map(running).collect();
+        running.sort_by_key(|container| !container.is_ready);
+        let none = || format!("none of its {} pods runs a process to attach to", pods.len());
+        match &self.whose {
+            Whose::Everybody => self.attach(&running.first().ok_or_else(none)?.pod).await,
+            Whose::Pod { name, visited } => {
+                let is_new = |container: &&Container| visited.lock().as_ref() != Some(&container.id);
+                let container = running.iter().filter(|container| container.pod == *name).find(is_new);
+                let container = container.ok_or_else(none)?;
+                let attached = self.attach(&container.pod).await?;
+                *visited.lock() = Some(container.id.clone());
+                Ok(attached)
+            }
+            Whose::OneSession { pods, claims } => {
+                running.retain(|container| pods.contains(&container.pod));
+                self.visit_first(&running, claims).await
+            }
+        }
+    }
+
+    /// Opens the streams of a container that nobody has visited, and that nobody else will.
+    async fn visit_first(&self, running: &[Container], claims: &Claims) -> Result<Attached, String> {
+        let Some(mut claim) = claims.claim(running).await? else {
+            for pod in claims.left_behind(running).await? {
+                tracing::info!(pod, "ending a process that belongs to a proxy which is gone");
+                self.end(&pod).await;
+            }
+            return Err(format!("each of the {} processes for sessions was taken by somebody", running.len()));
+        };
+        let pod = claim.container().pod.clone();
+        let attached = self.attach(&pod).await?;
+        claim.use_up();
+        // A pod is what one attaches to. When its container was replaced since it was claimed, this is one that others may
+        // claim.
+        let now = answered(self.pods.get(&pod)).await?;
+        let is_same = self::running(&now).is_some_and(|container| container.id == claim.container().id);
+        if is_same { Ok(attached) } else { Err(format!("pod {pod} runs another process by now")) }
+    }
+
+    async fn attach(&self, pod: &str) -> Result<Attached, String> {
         let params = AttachParams {
             container: Some(mcp_server::BACKEND_CONTAINER.to_owned()),
             stdin: true,
@@ -108,36 +161,49 @@ impl Attachment {
             max_stdout_buf_size: Some(BUFFER),
             max_stderr_buf_size: None,
         };
-        let opened = tokio::time::timeout(OPENING, self.pods.attach(&pod, &params)).await;
-        let mut process = match opened {
-            Ok(Ok(process)) => process,
-            Ok(Err(error)) => return Err(format!("pod {pod}: {error}")),
-            Err(_) => return Err(format!("pod {pod}: no answer for {} s", OPENING.as_secs())),
-        };
+        let mut process =
+            answered(self.pods.attach(pod, &params)).await.map_err(|problem| format!("pod {pod}: {problem}"))?;
         match (process.stdin(), process.stdout()) {
             (Some(input), Some(output)) => {
-                if let Some(own) = &self.own {
-                    *own.visited.lock() = Some(container.to_owned());
-                }
-                Ok(Attached { pod, input: Box::new(input), output: Box::new(output), process })
+                Ok(Attached { pod: pod.to_owned(), input: Box::new(input), output: Box::new(output), process })
             }
             _ => Err(format!("pod {pod} has no streams")),
         }
     }
 
-    fn may_visit(&self, pod: &Pod, container: &str) -> bool {
-        self.own.as_ref().is_none_or(|own| {
-            pod.metadata.name.as_ref() == Some(&own.name) && own.visited.lock().as_deref() != Some(container)
-        })
+    /// Ends the process of a pod that ends when somebody leaves it. Nothing is said to it, and nothing is heard.
+    async fn end(&self, pod: &str) {
+        let params = AttachParams {
+            container: Some(mcp_server::BACKEND_CONTAINER.to_owned()),
+            stdin: true,
+            stdout: false,
+            stderr: false,
+            ..AttachParams::default()
+        };
+        match answered(self.pods.attach(pod, &params)).await {
+            // One that goes on without its input is met again, and told again.
+            Ok(process) => drop(tokio::time::timeout(ENDING, process.join()).await),
+            Err(problem) => tracing::debug!(pod, problem, "cannot end it yet"),
+        }
     }
 }
 
-/// The id of the container that runs the server, in a pod that is to stay.
-fn running(pod: &Pod) -> Option<&str> {
+/// What the API server says, if it says something within some time.
+pub(super) async fn answered<T>(asking: impl Future<Output = Result<T, kube::Error>>) -> Result<T, String> {
+    let told = tokio::time::timeout(OPENING, asking).await;
+    told.map_err(|_| format!("no answer for {} s", OPENING.as_secs()))?.map_err(|error| error.to_string())
+}
+
+/// The container that runs the server, in a pod that is to stay.
+fn running(pod: &Pod) -> Option<Container> {
     let mut containers = pod.status.iter().flat_map(|status| status.container_statuses.iter().flatten());
     let own = containers.find(|container| container.name == mcp_server::BACKEND_CONTAINER)?;
     let runs = own.state.as_ref().is_some_and(|state| state.running.is_some());
-    (runs && pod.metadata.deletion_timestamp.is_none()).then(|| own.container_id.as_deref().unwrap_or_default())
+    (runs && pod.metadata.deletion_timestamp.is_none()).then(|| Container {
+        pod: pod.name_any(),
+        id: own.container_id.clone().unwrap_or_default(),
+        is_ready: is_ready(pod),
+    })
 }
 
 fn is_ready(pod: &Pod) -> bool {

@@ -5,6 +5,7 @@
 
 mod attach;
 mod backend;
+mod claims;
 mod error;
 pub mod generation;
 mod ports;
@@ -19,6 +20,7 @@ mod tests;
 
 pub use attach::{Attached, Attachment};
 pub use backend::{Backend, Deployed, Written};
+pub use claims::Proxy;
 pub use error::RunnerError;
 pub use services::services;
 pub use sessions::{pods_for_sessions, wants_pods_for_sessions};

@@ -217,7 +217,7 @@ fn scope(namespaces: &[String]) -> String {
 
 /// A name that no other replica has: the pod's, or this process's.
 fn identity() -> String {
-    std::env::var("HOSTNAME").ok().filter(|name| !name.is_empty()).map_or_else(
+    std::env::var(env::runner::HOSTNAME).ok().filter(|name| !name.is_empty()).map_or_else(
         || format!("skep-operator-{}", std::process::id()),
         |name| format!("{name}-{}", std::process::id()),
     )

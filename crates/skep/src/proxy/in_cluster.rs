@@ -8,7 +8,7 @@ use skep_api::config::run_config::{RunConfig, Transport};
 use skep_api::names::env::{operator, runner};
 use skep_api::names::{annotations, mcp_server};
 use skep_operator::openshift;
-use skep_operator::runner::{Backend, pods_for_sessions, wants_pods_for_sessions, workload_name};
+use skep_operator::runner::{Backend, Proxy, pods_for_sessions, wants_pods_for_sessions, workload_name};
 use skep_proxy::middleware::Middleware;
 use skep_proxy::stdio::Bridge;
 use skep_proxy::transparent::{Target, Transparent};
@@ -66,7 +66,8 @@ pub(crate) async fn serve_image(
             }
             Served::bridge(&front, Bridge::with_store(front.limits.clone(), readiness.clone(), store), streams)
         } else {
-            let pods = OwnPods::new(&streams, own);
+            let process = uuid::Uuid::new_v4().to_string();
+            let pods = OwnPods::new(&streams, own, Proxy { pod: variables(runner::HOSTNAME), process });
             let bridge = Bridge::with_processes(front.limits.clone(), readiness.clone(), store, pods);
             Served::bridge(&front, bridge, streams.to_pod(0))
         }

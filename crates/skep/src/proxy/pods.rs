@@ -1,14 +1,13 @@
 //! The standard streams of the pods that run a server.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use parking_lot::Mutex;
-use skep_operator::runner::{Attachment, Backend};
+use skep_operator::runner::{Attachment, Backend, Proxy};
 use skep_proxy::stdio::{ConnectError, Connector, Processes, Streams};
 use skep_proxy::{Readiness, State};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 /// Waits while somebody wants no pods, and says so.
@@ -56,38 +55,36 @@ impl Connector for PodStreams {
     }
 }
 
-/// Pods that are for one session each. The one that was left first is taken first: its process has had the most time to
-/// begin anew.
-pub(super) struct OwnPods(Arc<Mutex<VecDeque<PodStreams>>>);
+/// Pods that are for one session each. Other proxies may take some of them.
+pub(super) struct OwnPods {
+    streams: PodStreams,
+    room: Arc<Semaphore>,
+}
 
 impl OwnPods {
-    /// The pods with these ordinals.
-    pub(super) fn new(streams: &PodStreams, ordinals: Range<i32>) -> Self {
-        Self(Arc::new(Mutex::new(ordinals.map(|ordinal| streams.to_pod(ordinal)).collect())))
+    /// The pods with these ordinals, for sessions of this proxy.
+    pub(super) fn new(streams: &PodStreams, ordinals: Range<i32>, proxy: Proxy) -> Self {
+        let room = Arc::new(Semaphore::new(ordinals.len()));
+        let attachment = streams.attachment.for_sessions(ordinals, proxy);
+        Self { streams: PodStreams { attachment, ..streams.clone() }, room }
     }
 }
 
 impl Processes for OwnPods {
     fn take(&self) -> Option<Box<dyn Connector>> {
-        let streams = self.0.lock().pop_front()?;
-        Some(Box::new(OwnPod { streams, free: Arc::clone(&self.0) }))
+        let room = Arc::clone(&self.room).try_acquire_owned().ok()?;
+        Some(Box::new(OwnPod { streams: self.streams.clone(), _room: room }))
     }
 }
 
-/// One of them, which is free again when it is dropped.
+/// One of them, whichever it is when it is connected to. There is room for another one when it is dropped.
 struct OwnPod {
     streams: PodStreams,
-    free: Arc<Mutex<VecDeque<PodStreams>>>,
+    _room: OwnedSemaphorePermit,
 }
 
 impl Connector for OwnPod {
     fn connect(&self) -> BoxFuture<'_, Result<Streams, ConnectError>> {
         self.streams.connect()
-    }
-}
-
-impl Drop for OwnPod {
-    fn drop(&mut self) {
-        self.free.lock().push_back(self.streams.clone());
     }
 }

@@ -11,6 +11,7 @@ mod eras;
 mod http;
 mod limits;
 mod logged;
+mod lost;
 mod processes;
 mod sessions;
 mod start;

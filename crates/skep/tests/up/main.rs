@@ -18,6 +18,7 @@ mod kubectl;
 #[path = "../layers/mod.rs"]
 mod layers;
 mod life;
+mod lost;
 mod machine;
 mod mcp;
 #[path = "../demo/npm.rs"]

@@ -12,6 +12,8 @@ constants! {
     pub const RUNTIME: &str = "TOOLHIVE_RUNTIME";
     /// Set by Kubernetes; tells a pod when [`RUNTIME`] does not.
     pub const KUBERNETES_SERVICE_HOST: &str = "KUBERNETES_SERVICE_HOST";
+    /// Set by Kubernetes: the name of the pod, unless that is long or the pod has the network of its node.
+    pub const HOSTNAME: &str = "HOSTNAME";
     /// Where files of the user go; [`WRITABLE_DIRECTORY`] on every pod.
     pub const HOME: &str = "HOME";
     /// Where configuration of the user goes; [`WRITABLE_DIRECTORY`] on every pod.
