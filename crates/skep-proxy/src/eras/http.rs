@@ -17,10 +17,9 @@ use skep_mcp::{Message, Param, Revision, header, method, translate};
 use super::holder::Holder;
 use super::line::{self, Line, Lost, Replies};
 use super::reading::{Expected, Reading};
-use super::surroundings::Surroundings;
+use super::surroundings::{Proven, Surroundings};
 use super::verdict::Eras;
 use crate::answer;
-use crate::middleware::Grants;
 use crate::middleware::aws_sts::Signer;
 use crate::stdio::mirrors::Mirrors;
 use crate::transparent::upstream::{FromServer, Outgoing, Upstream};
@@ -56,8 +55,8 @@ pub(crate) struct HttpLine {
     signer: Option<Signer>,
     /// When the client's credentials end, if that is known.
     good_until: Option<Instant>,
-    /// Credentials in its headers that were given for those of the client.
-    grants: Option<Grants>,
+    /// What the client has proved, if that was needed.
+    proven: Option<Proven>,
     speaks: Speaks,
     /// So many bytes one message of the server may have.
     largest: usize,
@@ -93,8 +92,8 @@ impl HttpLine {
     ) -> Self {
         let speaks = Speaks::Modern { mirrors, eras };
         let next = Arc::default();
-        let (caller, signer, good_until, grants) = (None, None, None, None);
-        let mut line = Self { upstream, uri, headers, caller, signer, good_until, grants, speaks, largest, next };
+        let (caller, signer, good_until, proven) = (None, None, None, None);
+        let mut line = Self { upstream, uri, headers, caller, signer, good_until, proven, speaks, largest, next };
         for name in OURS {
             line.headers.remove(name);
         }
@@ -127,10 +126,10 @@ impl HttpLine {
         self
     }
 
-    /// The line of somebody who was given credentials for its own.
+    /// The line of somebody who has proved something.
     #[must_use]
-    pub(crate) fn granted(mut self, grants: Option<Grants>) -> Self {
-        self.grants = grants;
+    pub(crate) fn proven(mut self, proven: Option<Proven>) -> Self {
+        self.proven = proven;
         self
     }
 
@@ -175,7 +174,7 @@ impl HttpLine {
 
     /// What is said on it besides messages.
     pub(super) fn surroundings(&self) -> Surroundings {
-        Surroundings::of(&self.headers, self.grants.as_ref())
+        Surroundings::of(&self.headers, self.proven.as_ref())
     }
 
     /// Sends a handshake. Gives the session that the server opened with its answer.

@@ -28,7 +28,7 @@ pub(crate) mod seal;
 pub(crate) mod server_session;
 pub(crate) mod session_tasks;
 pub(crate) mod settings;
-mod surroundings;
+pub(crate) mod surroundings;
 mod tasks;
 pub(crate) mod unanswered;
 pub(crate) mod verdict;

@@ -45,8 +45,8 @@ impl ServerSession {
         Self { agreed: Arc::clone(session.told()), line: Opened::Lines(session, credentials) }
     }
 
-    /// The way to the server, for a client that comes by this line now. What is said with a request is its own: a credential
-    /// that was given for the client's ends sooner than a session, and traces change between two requests.
+    /// The way to the server, for a client that comes by this line now. What is said with a request is its own:
+    /// credentials end sooner than sessions, and traces change between two requests.
     pub(super) fn line(&self, now: &HttpLine) -> Arc<dyn Line> {
         match &self.line {
             Opened::Http(line) => {

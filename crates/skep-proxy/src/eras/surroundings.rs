@@ -1,13 +1,18 @@
 //! What a request says to the server besides its message, in a form that tells nobody anything.
 //!
 //! What a session at the server holds may depend on that: on a tenant, or on what a token allows. So a session is used by
-//! requests that say the same. By which way a request came, who traces it and what its client likes to read are another
+//! requests that say the same. A caller who has proved who it is may have another token each time, its own or one that was
+//! given for it, and then what the proof allows counts instead. By which way a request came, who traces it and what its client likes to read are another
 //! thing each time and say nothing about whom it is for.
 
+use std::sync::Arc;
+
 use aws_lc_rs::digest;
+use http::header::AUTHORIZATION;
+use http::request::Parts;
 use http::{HeaderMap, HeaderName};
 
-use crate::middleware::Grants;
+use crate::middleware::{Identity, Placed, identity};
 
 /// What is said about one request, or the way that it came.
 const PASSING: [&str; 31] = [
@@ -52,17 +57,18 @@ const PASSING_PARTS: [&str; 6] = ["correlation-id", "idempotency", "request-id",
 pub(super) struct Surroundings([u8; 32]);
 
 impl Surroundings {
-    /// What is said with these headers, some of which may be credentials that were given for those of the client.
-    pub(super) fn of(headers: &HeaderMap, grants: Option<&Grants>) -> Self {
-        let is_given = |name: &HeaderName| grants.is_some_and(|grants| grants.contain(name));
+    /// What is said with these headers, by somebody who has proved who that is if that was needed.
+    pub(super) fn of(headers: &HeaderMap, proven: Option<&Proven>) -> Self {
+        let is_proof = |name: &HeaderName| proven.is_some_and(|proven| proven.is_in(name));
         let mut said: Vec<(&[u8], &[u8])> = headers
             .iter()
-            .filter(|(name, _)| !is_passing(name.as_str()) && !is_given(name))
+            .filter(|(name, _)| !is_passing(name.as_str()) && !is_proof(name))
             .map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes()))
             .collect();
         // The order of names means nothing, and that of the values of one does.
         said.sort_by_key(|(name, _)| *name);
-        said.extend(grants.into_iter().flat_map(Grants::keys).map(|key| (&b""[..], key)));
+        let allowed = proven.and_then(|proven| proven.identity.allowed());
+        said.extend(allowed.as_ref().map(|allowed| (&b""[..], &allowed[..])));
         let mut context = digest::Context::new(&digest::SHA256);
         for part in said.into_iter().flat_map(|(name, value)| [name, value]) {
             // With its length, so that no two lists of parts look alike.
@@ -75,6 +81,25 @@ impl Surroundings {
     }
 }
 
+/// Who has proved to send a request, and where the server is shown that.
+#[derive(Debug, Clone)]
+pub(crate) struct Proven {
+    identity: Arc<Identity>,
+    placed: Placed,
+}
+
+impl Proven {
+    /// Nothing when nobody had to prove anything.
+    pub(crate) fn of(parts: &Parts) -> Option<Self> {
+        let identity = Arc::clone(identity::of_token(&parts.extensions)?);
+        Some(Self { identity, placed: parts.extensions.get::<Placed>().cloned().unwrap_or_default() })
+    }
+
+    fn is_in(&self, name: &HeaderName) -> bool {
+        *name == AUTHORIZATION || self.placed.contains(name)
+    }
+}
+
 fn is_passing(name: &str) -> bool {
     PASSING.contains(&name)
         || PASSING_BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
@@ -84,6 +109,7 @@ fn is_passing(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use http::HeaderValue;
+    use serde_json::json;
 
     use super::*;
 
@@ -109,5 +135,17 @@ mod tests {
             assert_ne!(other, own);
         }
         assert_ne!(with(&[("x-yard", "a"), ("x-yard", "b")]), with(&[("x-yard", "b"), ("x-yard", "a")]));
+    }
+    #[test]
+    fn what_a_proof_allows_counts_and_not_the_token_that_says_it() {
+        let with = |claims: serde_json::Value, token: &'static str| {
+            let serde_json::Value::Object(claims) = claims else { panic!("no claims") };
+            let identity = Arc::new(Identity::from_claims(claims, token).unwrap());
+            let headers = HeaderMap::from_iter([(AUTHORIZATION, HeaderValue::from_static(token))]);
+            Surroundings::of(&headers, Some(&Proven { identity, placed: Placed::default() }))
+        };
+        let own = with(json!({"sub": "ann", "scope": "all", "exp": 1, "jti": "a"}), "one");
+        assert_eq!(with(json!({"sub": "ann", "scope": "all", "exp": 2, "jti": "b"}), "other"), own);
+        assert_ne!(with(json!({"sub": "ann", "scope": "less", "exp": 1, "jti": "a"}), "one"), own);
     }
 }

@@ -35,10 +35,14 @@ pub struct Identity {
 }
 
 /// What claims are known by. It tells nobody anything.
-pub(super) type ClaimsDigest = [u8; 32];
+pub(crate) type ClaimsDigest = [u8; 32];
 
 /// The claims that say when something holds.
 pub(super) const TIMES: [&str; 3] = ["iat", "nbf", "exp"];
+
+/// The claims that are others in every token, whatever it allows.
+const OF_ONE_TOKEN: [&str; 12] =
+    ["iat", "nbf", "exp", "jti", "auth_time", "nonce", "at_hash", "c_hash", "s_hash", "uti", "aio", "rh"];
 
 /// The claim that links a token to what an authorization server of ours keeps for its user.
 const LINK: &str = "tsid";
@@ -100,6 +104,11 @@ impl Identity {
         let digest = || digest_of(self.claims.iter().filter(|(name, _)| counts(name)));
         *self.digest.get_or_init(digest)
     }
+
+    /// What the claims allow: the same for tokens that say the same, whenever they were given.
+    pub(crate) fn allowed(&self) -> Option<ClaimsDigest> {
+        digest_of(self.claims.iter().filter(|(name, _)| !OF_ONE_TOKEN.contains(&name.as_str())))
+    }
 }
 
 fn digest_of<'a>(claims: impl Iterator<Item = (&'a String, &'a Value)>) -> Option<ClaimsDigest> {
@@ -130,9 +139,9 @@ pub(crate) fn proven(extensions: &http::Extensions) -> Option<&Arc<str>> {
 }
 
 /// Who calls, if that was proved by a token.
-pub(super) fn of_token(extensions: &http::Extensions) -> Option<&Identity> {
+pub(crate) fn of_token(extensions: &http::Extensions) -> Option<&Arc<Identity>> {
     let identity = extensions.get::<Arc<Notes>>()?.identity()?;
-    Some(identity.as_ref()).filter(|identity| !identity.token.is_empty())
+    Some(identity).filter(|identity| !identity.token.is_empty())
 }
 
 /// Removes the token that a caller proved itself with. It was issued for us, and whoever else has it could show it to us.

@@ -55,7 +55,7 @@ pub use self::delegation::{Actor, Delegation};
 pub(crate) use self::exchange::{AsSent, Exchange, Notes, messages};
 pub use self::forward_headers::{ForwardError, ForwardHeaders};
 pub use self::grants::EndpointError;
-pub(crate) use self::grants::Grants;
+pub(crate) use self::grants::Placed;
 pub use self::identity::Identity;
 use self::layer::{Destination, Layer, Next};
 pub use self::on_behalf_of::{OnBehalfOf, OnBehalfOfSettings};

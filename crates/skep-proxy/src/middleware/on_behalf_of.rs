@@ -162,7 +162,7 @@ impl Layer for OnBehalfOf {
                 Ok(given) => given,
                 Err(error) => return Refusal::from(error).answer(None),
             };
-            place(&mut exchange.parts, &AUTHORIZATION, value, key);
+            place(&mut exchange.parts, &AUTHORIZATION, value);
             let answer = next.pass(exchange).await;
             if answer.status() == StatusCode::UNAUTHORIZED {
                 // The server does not take it any more, whatever it was given for.

@@ -121,7 +121,7 @@ impl Layer for TokenExchange {
                 Ok(given) => given,
                 Err(error) => return Refusal::from(error).answer(None),
             };
-            place(&mut exchange.parts, &self.header, value, key);
+            place(&mut exchange.parts, &self.header, value);
             let answer = next.pass(exchange).await;
             if answer.status() == StatusCode::UNAUTHORIZED {
                 // The server does not take it any more, whatever it was given for.

@@ -29,6 +29,7 @@ use crate::eras::pool::Pool;
 use crate::eras::seal::Seals;
 use crate::eras::session_tasks;
 use crate::eras::settings::{BackendEra, EraSettings};
+use crate::eras::surroundings::Proven;
 use crate::eras::verdict::{self, Eras, Verdict};
 use crate::intake::{self, Accepts};
 use crate::limits::FAREWELL;
@@ -134,7 +135,7 @@ impl Transparent {
         let (mirrors, eras) = (Arc::clone(&self.bridging.mirrors), Arc::clone(&self.bridging.eras));
         let line = HttpLine::modern(self.upstream.clone(), uri, headers, self.limits.line_bytes, mirrors, eras);
         let line = line.of(identity::proven(&parts.extensions).cloned(), parts.extensions.get().cloned());
-        Ok(line.good_until(good_until::of(parts)).granted(parts.extensions.get().cloned()))
+        Ok(line.good_until(good_until::of(parts)).proven(Proven::of(parts)))
     }
 
     async fn serve_legacy_client(

@@ -26,7 +26,7 @@ use super::auth::bearer;
 use super::exchange::Exchange;
 use super::good_until;
 use super::grants::kept::MARGIN;
-use super::grants::{EndpointError, Grants, Kept, Key, TokenEndpoint};
+use super::grants::{EndpointError, Kept, Key, TokenEndpoint};
 use super::identity::Identity;
 use super::layer::{Layer, Next};
 use super::refusal::Refusal;
@@ -166,7 +166,6 @@ impl Layer for AwsSts {
             parts.headers.remove(AUTHORIZATION);
             good_until::note(&mut parts.extensions, credentials.until);
             parts.extensions.insert(Signer { credentials, scope: self.scope.clone() });
-            Grants::note(parts, None, key);
             let answer = next.pass(exchange).await;
             if matches!(answer.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
                 // The server does not take them any more, or never did.

@@ -36,34 +36,22 @@ pub(super) fn form(pairs: &[(&str, &str)]) -> String {
 }
 
 /// Gives the server a credential of its own, and nothing that was meant for us.
-pub(super) fn place(request: &mut Parts, name: &HeaderName, bearer: Bearer, key: Key) {
+pub(super) fn place(request: &mut Parts, name: &HeaderName, bearer: Bearer) {
     let headers = &mut request.headers;
     // A client could call the header a matter between neighbours, and have it removed later on.
     strip_headers(headers);
     headers.remove(AUTHORIZATION);
     headers.insert(name, bearer.header);
     good_until::note(&mut request.extensions, bearer.until);
-    Grants::note(request, Some(name), key);
+    request.extensions.get_or_insert_default::<Placed>().0.push(name.clone());
 }
 
-/// Credentials that were given for those of a request. Each may be another one each time, so that what it was given for tells
-/// more about the request than the credential itself.
+/// The headers of a request with credentials that were given for the caller's.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Grants(Vec<(Option<HeaderName>, Key)>);
+pub(crate) struct Placed(Vec<HeaderName>);
 
-impl Grants {
-    /// Notes what a credential was given for, and the header that it is in, if it is in one.
-    pub(super) fn note(request: &mut Parts, name: Option<&HeaderName>, key: Key) {
-        request.extensions.get_or_insert_default::<Self>().0.push((name.cloned(), key));
-    }
-
-    /// Whether a header has a credential that was given.
-    pub(crate) fn contain(&self, name: &HeaderName) -> bool {
-        self.0.iter().any(|(given, _)| given.as_ref() == Some(name))
-    }
-
-    /// What all of them were given for.
-    pub(crate) fn keys(&self) -> impl Iterator<Item = &[u8]> {
-        self.0.iter().map(|(_, key)| key.bytes())
+impl Placed {
+    pub(crate) fn contains(&self, name: &HeaderName) -> bool {
+        self.0.contains(name)
     }
 }
