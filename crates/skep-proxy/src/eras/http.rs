@@ -337,7 +337,13 @@ impl Line for HttpLine {
         Box::pin(async {
             let number = self.next.fetch_add(1, Ordering::Relaxed) + 1;
             let response = self.post(request.renumbered(number), Some(request)).await?;
-            Reading::new(self.clone(), response, Expected::new(request, Some(number)), self.largest).answer().await
+            let refusal = (!response.status().is_success()).then(|| refusal(&response));
+            let reading = Reading::new(self.clone(), response, Expected::new(request, Some(number)), self.largest);
+            match (reading.answer().await, refusal) {
+                // Many that are no servers of the protocol refuse in JSON, too.
+                (Err(Lost::Unanswered(_)), Some(refusal)) => Err(Lost::Refused(Box::new(refusal))),
+                (answered, _) => answered,
+            }
         })
     }
 
