@@ -88,10 +88,18 @@ mod tests {
 
     use crate::config::judge;
 
+    #[expect(clippy::needless_pass_by_value, reason = "it is made for this")]
+    fn inline(inline: Value) -> Value {
+        json!({"type": "inline", "inline": inline})
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "it is made for this")]
+    fn cluster(cluster: Value) -> Value {
+        json!({"type": "kubernetesServiceAccount", "kubernetesServiceAccount": cluster})
+    }
+
     #[test]
     fn specs_are_judged() {
-        let inline = |inline: Value| json!({"type": "inline", "inline": inline});
-        let cluster = |cluster: Value| json!({"type": "kubernetesServiceAccount", "kubernetesServiceAccount": cluster});
         judge::<MCPOIDCConfig>([
             (json!({"type": "kubernetesServiceAccount", "kubernetesServiceAccount": {}}), ""),
             (
@@ -148,6 +156,13 @@ mod tests {
                 "inline.jwksUrl \"http://keys\" must use https; set inline.insecureAllowHTTP to true to allow http during \
                  development",
             ),
+            (inline(json!({"issuer": "https://"})), "inline.issuer \"https://\" is not a URL: empty host"),
+        ]);
+    }
+
+    #[test]
+    fn addresses_inside_are_asked_only_where_somebody_says_so() {
+        judge::<MCPOIDCConfig>([
             (
                 inline(json!({"issuer": "https://10.0.0.5"})),
                 "inline.issuer \"https://10.0.0.5\" is at a private address; set inline.jwksAllowPrivateIP to true to \
@@ -171,7 +186,6 @@ mod tests {
                 "kubernetesServiceAccount.issuer \"https://10.96.0.1\" is at a private address; set \
                  kubernetesServiceAccount.useClusterAuth to true to allow it",
             ),
-            (inline(json!({"issuer": "https://"})), "inline.issuer \"https://\" is not a URL: empty host"),
         ]);
     }
 

@@ -13,6 +13,8 @@ use super::{chain, sections};
 
 /// The manifests of a server that have a text in one place: its `spec`, and the specs of what it names.
 type Written = fn(&str) -> Value;
+/// Texts, and where they may stand.
+type Table = (&'static [&'static str], &'static [(&'static str, Written)]);
 
 const ADDRESSES: [&str; 38] = [
     "https://hive.example",
@@ -185,7 +187,7 @@ fn valid<K: ConfigKind + DeserializeOwned>(spec: &Value) -> Result<Option<K>, St
 
 #[tokio::test]
 async fn whatever_the_operator_accepts_the_proxy_starts_with() {
-    let tables: [(&[&str], &[(&str, Written)]); 5] = [
+    let tables: [Table; 5] = [
         (&ADDRESSES, &PLACES_OF_ADDRESSES),
         (&HEADERS, &PLACES_OF_HEADERS),
         (&VALUES, &PLACES_OF_VALUES),

@@ -33,8 +33,6 @@ pub(crate) struct Has {
 impl Has {
     pub(crate) const ALL: Self =
         Self { sessions: &[Questions, Logs, Changes, Cancellation], alone: &[Questions, Logs, Changes, Cancellation] };
-    pub(crate) const ALL_BUT_CHANGES: Self =
-        Self { sessions: &[Questions, Logs, Cancellation], alone: &[Questions, Logs, Cancellation] };
     /// It tells changes only to the session in which they happen, or tells them without having promised that.
     pub(crate) const CHANGES_WITHIN_SESSIONS: Self =
         Self { sessions: &[Questions, Logs, Changes, Cancellation], alone: &[Questions, Logs, Cancellation] };

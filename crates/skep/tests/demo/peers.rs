@@ -149,7 +149,7 @@ fn servers_of_the_second_typescript_sdk_before_all_clients() {
     let Some(packages) = Packages::second("servers_of_the_second_typescript_sdk_before_all_clients") else { return };
     let server = |transport| second_server(&packages, transport);
     try_server(server("http"), Has::ALL, |_| STATELESS);
-    try_process(&server("stdio"), Has::ALL_BUT_CHANGES, |_| STATELESS);
+    try_process(&server("stdio"), Has::ALL, |_| STATELESS);
 }
 
 #[test]
