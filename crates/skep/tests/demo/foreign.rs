@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use self::Feature::{Cancellation, Changes, Logs, Questions};
+use self::Feature::{Cancellation, Changes, Logs, Questions, Roots};
 use crate::peer::{Peer, STATELESS};
 
 /// Far longer than a server takes to notice that a request was called off, on a machine that is busy.
@@ -15,6 +15,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) enum Feature {
     /// It asks the client.
     Questions,
+    /// It asks for the roots of the client.
+    Roots,
     /// It logs to the client.
     Logs,
     /// It says that its tools have changed.
@@ -31,28 +33,51 @@ pub(crate) struct Has {
 }
 
 impl Has {
-    pub(crate) const ALL: Self =
-        Self { sessions: &[Questions, Logs, Changes, Cancellation], alone: &[Questions, Logs, Changes, Cancellation] };
+    pub(crate) const ALL: Self = Self {
+        sessions: &[Questions, Roots, Logs, Changes, Cancellation],
+        alone: &[Questions, Roots, Logs, Changes, Cancellation],
+    };
     /// It tells changes only to the session in which they happen, or tells them without having promised that.
-    pub(crate) const CHANGES_WITHIN_SESSIONS: Self =
-        Self { sessions: &[Questions, Logs, Changes, Cancellation], alone: &[Questions, Logs, Cancellation] };
-    pub(crate) const MORE_FOR_SESSIONS: Self = Self { sessions: &[Questions, Logs, Cancellation], alone: &[Questions] };
-    pub(crate) const NO_NOTIFICATIONS: Self = Self { sessions: &[Questions, Cancellation], alone: &[Questions] };
+    pub(crate) const CHANGES_WITHIN_SESSIONS: Self = Self {
+        sessions: &[Questions, Roots, Logs, Changes, Cancellation],
+        alone: &[Questions, Roots, Logs, Cancellation],
+    };
+    /// The same, and it asks for roots on the stream that a client of sessions listens on, and not on that of the call. Our
+    /// client hears one of them at a time.
+    pub(crate) const ROOTS_BESIDE_CALLS: Self =
+        Self { sessions: &[Questions, Logs, Changes, Cancellation], alone: &[Questions, Roots, Logs, Cancellation] };
+    pub(crate) const MORE_FOR_SESSIONS: Self =
+        Self { sessions: &[Questions, Roots, Logs, Cancellation], alone: &[Questions, Roots] };
+    pub(crate) const NO_NOTIFICATIONS: Self =
+        Self { sessions: &[Questions, Roots, Cancellation], alone: &[Questions, Roots] };
 
-    fn towards(self, peer: &Peer) -> &'static [Feature] {
-        if peer.is_stateless() { self.alone } else { self.sessions }
+    /// What it has towards a client whose requests stand alone, or one that has sessions.
+    pub(crate) fn towards(self, is_stateless: bool) -> &'static [Feature] {
+        if is_stateless { self.alone } else { self.sessions }
     }
 
-    /// The same of a process on lines: one that clients share can neither ask nor log.
-    fn on_lines(self, peer: &Peer) -> Vec<Feature> {
-        let is_shared = peer.is_stateless();
+    /// The same of a process on lines. One that clients without sessions share can neither ask nor log, unless it has no
+    /// sessions itself.
+    pub(crate) fn on_lines(self, is_stateless: bool, knows_stateless: bool) -> Vec<Feature> {
         let is_unshared = |feature: &Feature| match feature {
-            Questions => !is_shared || peer.server == STATELESS,
-            Logs => !is_shared,
+            Questions | Roots => !is_stateless || knows_stateless,
+            Logs => !is_stateless,
             Changes | Cancellation => true,
         };
-        self.towards(peer).iter().copied().filter(is_unshared).collect()
+        self.towards(is_stateless).iter().copied().filter(is_unshared).collect()
     }
+}
+
+/// What clients of others are told to try.
+pub(crate) fn words(has: &[Feature]) -> String {
+    let word = |feature: &Feature| match feature {
+        Questions => "questions",
+        Roots => "roots",
+        Logs => "logs",
+        Changes => "changes",
+        Cancellation => "cancellation",
+    };
+    has.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
 fn text(result: &Value) -> &str {
@@ -65,13 +90,13 @@ fn call(peer: &mut Peer, name: &str, arguments: &Value) -> Value {
 
 /// Uses every feature that a server on HTTP has.
 pub(crate) fn check_server(peer: &mut Peer, has: Has) {
-    let has = has.towards(peer);
+    let has = has.towards(peer.is_stateless());
     check(peer, has);
 }
 
 /// Uses every feature that a process on lines has.
 pub(crate) fn check_process(peer: &mut Peer, has: Has) {
-    let has = has.on_lines(peer);
+    let has = has.on_lines(peer.is_stateless(), peer.server == STATELESS);
     check(peer, &has);
 }
 
@@ -88,6 +113,12 @@ fn check(peer: &mut Peer, has: &[Feature]) {
     if has.contains(&Questions) && peer.oldest() >= "2025-06-18" {
         assert_eq!(text(&call(peer, "greet", &json!({}))), "Hello, Ada!");
     }
+    if has.contains(&Roots) {
+        assert_eq!(text(&call(peer, "roots", &json!({}))), "file:///hive");
+    }
+    if !peer.is_stateless() {
+        assert_eq!(peer.result("ping", &json!({})), json!({}));
+    }
     if has.contains(&Changes) {
         check_changes(peer);
     }
@@ -102,6 +133,12 @@ fn check(peer: &mut Peer, has: &[Feature]) {
 fn check_the_rest_of_the_catalog(peer: &mut Peer) {
     assert_eq!(peer.result("resources/list", &json!({}))["resources"][0]["uri"], "sdk://greeting");
     assert_eq!(peer.result("resources/read", &json!({"uri": "sdk://greeting"}))["contents"][0]["text"], "Hello!");
+    let templates = peer.result("resources/templates/list", &json!({}));
+    assert_eq!(templates["resourceTemplates"][0]["uriTemplate"], "sdk://greeting/{name}");
+    assert_eq!(
+        peer.result("resources/read", &json!({"uri": "sdk://greeting/Ada"}))["contents"][0]["text"],
+        "Hello, Ada!"
+    );
     assert_eq!(peer.result("prompts/list", &json!({}))["prompts"][0]["name"], "hello");
     let hello = json!({"name": "hello", "arguments": {"name": "Ada"}});
     assert_eq!(peer.result("prompts/get", &hello)["messages"][0]["content"]["text"], "Greet Ada.");

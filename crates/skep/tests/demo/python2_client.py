@@ -15,7 +15,12 @@ async def main(url):
                 async for event in subscription:
                     return event.uri
 
-        await use(client, client.server_info.name, "structured_content", hear)
+        async def leave():
+            # This SDK closes the stream of a call that is left.
+            pass
+
+        words = ["structured_content", "resource_templates", "uri_template"]
+        await use(client, client.server_info.name, types, words, hear, leave)
 
 
 asyncio.run(main(sys.argv[1]))

@@ -23,8 +23,14 @@ async def main(url):
             await make()
             return await updated.get()
 
+        async def leave():
+            # This SDK tells the server nothing when a call is left.
+            params = types.CancelledNotificationParams(requestId=session._request_id - 1)
+            await session.send_notification(types.ClientNotification(types.CancelledNotification(params=params)))
+
         server = (await session.initialize()).serverInfo.name
-        await use(session, server, "structuredContent", hear)
+        words = ["structuredContent", "resourceTemplates", "uriTemplate"]
+        await use(session, server, types, words, hear, leave, session.send_ping)
 
 
 asyncio.run(main(sys.argv[1]))

@@ -13,5 +13,11 @@ async def greet(context: Context) -> str:
     return f"Hello, {answer.data.name}!"
 
 
+@server.tool()
+async def roots(context: Context) -> str:
+    """Asks for the client's roots."""
+    return places(await context.session.list_roots())
+
+
 offer(server, Context, Completion, lambda context: context.session.send_tool_list_changed())
 serve(server)

@@ -15,7 +15,7 @@ class Form(BaseModel):
 
 
 def offer(server, context_type, completion_type, change):
-    """Gives a server its tools, a resource and a prompt. Given a context, `change` says that there are other tools."""
+    """Gives a server its tools, resources and a prompt. Given a context, `change` says that there are other tools."""
 
     @server.tool()
     def echo(message: str) -> str:
@@ -60,6 +60,10 @@ def offer(server, context_type, completion_type, change):
     def greeting() -> str:
         return "Hello!"
 
+    @server.resource("sdk://greeting/{name}")
+    def greeting_of(name: str) -> str:
+        return f"Hello, {name}!"
+
     @server.prompt()
     def hello(name: str) -> str:
         return f"Greet {name}."
@@ -67,6 +71,11 @@ def offer(server, context_type, completion_type, change):
     @server.completion()
     async def complete(ref, argument, context):
         return completion_type(values=[name for name in ["Ada", "Alan", "Grace"] if name.startswith(argument.value)])
+
+
+def places(result):
+    """Where the roots of a client are."""
+    return " ".join(str(root.uri) for root in result.roots)
 
 
 def serve(server):

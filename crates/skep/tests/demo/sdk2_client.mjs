@@ -4,10 +4,11 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 
 const client = new Client(
   { name: "sdk", version: "2" },
-  { capabilities: { sampling: {}, elicitation: {} }, versionNegotiation: { mode: { pin: "2026-07-28" } } },
+  { capabilities: { sampling: {}, elicitation: {}, roots: {} }, versionNegotiation: { mode: { pin: "2026-07-28" } } },
 );
 client.setRequestHandler("sampling/createMessage", asked.sampling);
 client.setRequestHandler("elicitation/create", asked.elicitation);
+client.setRequestHandler("roots/list", asked.roots);
 client.setNotificationHandler("notifications/message", told.log);
 client.setNotificationHandler("notifications/resources/updated", told.updated);
 await client.connect(new StreamableHTTPClientTransport(new URL(process.argv[1])));

@@ -1,7 +1,9 @@
 // A server made with the second TypeScript SDK, after sdk_tools.mjs: every request stands alone, and handshakes are refused.
 // Given the argument `stdio`, it speaks on lines.
 import { createServer } from "node:http";
-import { McpServer, acceptedContent, completable, createMcpHandler, inputRequired } from "@modelcontextprotocol/server";
+import {
+  McpServer, ResourceTemplate, acceptedContent, completable, createMcpHandler, inputRequired, inputResponse,
+} from "@modelcontextprotocol/server";
 import { toNodeHandler } from "@modelcontextprotocol/node";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import * as z from "zod";
@@ -13,6 +15,7 @@ const make = () => {
   return offer(server, {
     z,
     completable,
+    ResourceTemplate,
     shape: z.object,
     signal: ({ mcpReq }) => mcpReq.signal,
     tell: ({ mcpReq }, params) =>
@@ -23,6 +26,11 @@ const make = () => {
       const answer = acceptedContent(mcpReq.inputResponses, "name", form);
       if (answer) return text(`Hello, ${answer.name}!`);
       return inputRequired({ inputRequests: { name: inputRequired.elicit({ message: "Name?", requestedSchema: form }) } });
+    },
+    roots: ({ mcpReq }) => {
+      const answer = inputResponse(mcpReq.inputResponses, "roots");
+      if (answer.kind === "roots") return places(answer.roots);
+      return inputRequired({ inputRequests: { roots: inputRequired.listRoots() } });
     },
     log: ({ mcpReq }) => mcpReq.log("error", "loud"),
     // On HTTP a server lives as long as its request, so that somebody else tells those who listen.

@@ -13,14 +13,16 @@ const transport = !first.startsWith("http")
   ? new StdioClientTransport({ command: first, args: rest })
   : new (isOnSse ? SSEClientTransport : StreamableHTTPClientTransport)(new URL(first));
 
-const capabilities = types.ElicitRequestSchema ? { sampling: {}, elicitation: {} } : { sampling: {} };
+const capabilities = { sampling: {}, roots: {}, ...types.ElicitRequestSchema && { elicitation: {} } };
 const client = new Client({ name: "sdk", version: "1" }, { capabilities });
 client.setRequestHandler(types.CreateMessageRequestSchema, asked.sampling);
+client.setRequestHandler(types.ListRootsRequestSchema, asked.roots);
 if (types.ElicitRequestSchema) client.setRequestHandler(types.ElicitRequestSchema, asked.elicitation);
 client.setNotificationHandler(types.LoggingMessageNotificationSchema, told.log);
 client.setNotificationHandler(types.ResourceUpdatedNotificationSchema, told.updated);
 await client.connect(transport);
 const got = await use(client, {
+  ping: () => client.ping(),
   call: (name, args, options) => client.callTool({ name, arguments: args }, undefined, options),
   level: (level) => client.setLoggingLevel(level),
   subscribe: async (uri) => {

@@ -9,15 +9,25 @@ use crate::npm::Packages;
 use crate::others::first_client;
 use crate::process::Server;
 
+/// Seconds that a client may take. Python alone takes many of them to begin on a machine that is busy.
+const PATIENCE: &str = "240";
+
 /// What the client prints, whatever the transport.
 pub(crate) fn expected() -> Value {
     json!({
         "server": "skep-demo-echo",
+        "ping": "{}",
         "tools": true,
         "echo": "hi",
+        "resources": true,
+        "templates": true,
+        "prompts": true,
+        "completion": ["Ada", "Alan"],
         "sum": {"sum": 5},
         "progress": "done in 2 steps",
+        "calledOff": true,
         "sampling": "honey",
+        "roots": "Roots: file:///hive",
         "elicitation": "Hello, Ada!",
         "resource": "Hello, Ada!",
         "prompt": 1,
@@ -37,12 +47,19 @@ pub(crate) fn expected_of(revision: &str) -> Value {
 }
 
 pub(crate) fn run(packages: &Packages, arguments: &[&str]) -> Value {
-    printed(first_client(packages, arguments))
+    printed(&first_client(packages, arguments))
 }
 
 /// What a client printed.
-pub(crate) fn printed(mut command: Command) -> Value {
-    let output = command.output().unwrap();
+pub(crate) fn printed(command: &Command) -> Value {
+    // A client that waits for what never comes is ended.
+    let mut limited = Command::new("timeout");
+    limited.arg(PATIENCE).arg(command.get_program()).args(command.get_args());
+    limited.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    if let Some(folder) = command.get_current_dir() {
+        limited.current_dir(folder);
+    }
+    let output = limited.output().unwrap();
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
 }

@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import { completable } from "@modelcontextprotocol/sdk/server/completable.js";
-import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
+import { McpServer, ResourceTemplate } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { SSEServerTransport } from "@modelcontextprotocol/sdk/server/sse.js";
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
@@ -15,6 +15,7 @@ const make = () => {
   return offer(server, {
     z,
     completable,
+    ResourceTemplate,
     shape: (shape) => shape,
     signal: ({ signal }) => signal,
     tell: ({ _meta, sendNotification }, params) =>
@@ -23,6 +24,8 @@ const make = () => {
       const answer = await server.server.elicitInput({ message: "Name?", requestedSchema }, { relatedRequestId: requestId });
       return text(`Hello, ${answer.content.name}!`);
     },
+    roots: async ({ requestId }) =>
+      places((await server.server.listRoots(undefined, { relatedRequestId: requestId })).roots),
     log: ({ sendNotification }) =>
       sendNotification({ method: "notifications/message", params: { level: "error", data: "loud" } }),
     change: () => server.sendToolListChanged(),

@@ -8,8 +8,8 @@ use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, GetPromptRequestParams,
-    GetPromptResponse, ListPromptsResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerConfig,
+    GetPromptResponse, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerConfig,
 };
 use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::StreamableHttpService;
@@ -45,6 +45,24 @@ fn text(text: &str) -> CallToolResponse {
     CallToolResponse::Complete(of(complete(json!({"content": [{"type": "text", "text": text}]}))))
 }
 
+/// Asks for the client's roots, and tells where they are.
+async fn roots(
+    request: CallToolRequestParams,
+    context: &RequestContext<RoleServer>,
+) -> Result<CallToolResponse, ErrorData> {
+    let answer: Value = if let Some(answers) = request.input_responses {
+        answers.get("roots").cloned().unwrap_or_default()
+    } else if context.protocol_version() == Some(ProtocolVersion::V_2026_07_28) {
+        return Ok(CallToolResponse::InputRequired(of(json!({"resultType": "input_required",
+            "inputRequests": {"roots": {"method": "roots/list"}}}))));
+    } else {
+        let answer = context.peer.list_roots().await;
+        words(answer.map_err(|error| ErrorData::internal_error(error.to_string(), None))?)
+    };
+    let places = answer["roots"].as_array().into_iter().flatten().filter_map(|root| root["uri"].as_str());
+    Ok(text(&places.collect::<Vec<&str>>().join(" ")))
+}
+
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         of(json!({"protocolVersion": "2025-11-25", "capabilities":
@@ -61,6 +79,7 @@ impl ServerHandler for Server {
         Ok(of(complete(json!({"tools": [
             {"name": "echo", "description": "Echoes.", "inputSchema": message},
             {"name": "greet", "description": "Asks for a name.", "inputSchema": {"type": "object"}},
+            {"name": "roots", "description": "Asks for the client's roots.", "inputSchema": {"type": "object"}},
             {"name": "steps", "description": "Tells how far it is.", "inputSchema": {"type": "object"}},
             {"name": "wait", "description": "Waits until it is called off.", "inputSchema": {"type": "object"}},
             {"name": "called-off", "description": "Counts what was called off.", "inputSchema": {"type": "object"}},
@@ -75,12 +94,25 @@ impl ServerHandler for Server {
         Ok(of(complete(json!({"resources": [{"uri": "sdk://greeting", "name": "greeting"}]}))))
     }
 
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let template = json!({"uriTemplate": "sdk://greeting/{name}", "name": "greeting-of"});
+        Ok(of(complete(json!({"resourceTemplates": [template]}))))
+    }
+
     async fn read_resource(
         &self,
         request: ReadResourceRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let contents = json!([{"uri": request.uri, "text": "Hello!"}]);
+        let text = match request.uri.strip_prefix("sdk://greeting/") {
+            Some(name) => format!("Hello, {name}!"),
+            None => "Hello!".to_owned(),
+        };
+        let contents = json!([{"uri": request.uri, "text": text}]);
         Ok(ReadResourceResponse::Complete(of(complete(json!({"contents": contents})))))
     }
 
@@ -134,6 +166,7 @@ impl ServerHandler for Server {
                 return Ok(text("done"));
             }
             "called-off" => return Ok(text(&CALLED_OFF.load(Ordering::Relaxed).to_string())),
+            "roots" => return roots(request, &context).await,
             _ => {}
         }
         let question = json!({"message": "Name?", "requestedSchema":
