@@ -37,6 +37,8 @@ impl Has {
         sessions: &[Questions, Roots, Logs, Changes, Cancellation],
         alone: &[Questions, Roots, Logs, Changes, Cancellation],
     };
+    pub(crate) const ALL_BUT_CHANGES: Self =
+        Self { sessions: &[Questions, Roots, Logs, Cancellation], alone: &[Questions, Roots, Logs, Cancellation] };
     /// It tells changes only to the session in which they happen, or tells them without having promised that.
     pub(crate) const CHANGES_WITHIN_SESSIONS: Self = Self {
         sessions: &[Questions, Roots, Logs, Changes, Cancellation],
