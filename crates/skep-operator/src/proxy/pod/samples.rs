@@ -122,7 +122,7 @@ pub const OPTIONS: &[SampleOption] = &[
             {"headerName": "X.Other", "valueSecretRef": secret("other")}]}}));
     }),
     ("oidc", |sample| {
-        sample.set(json!({"oidcConfigRef": {"name": "config", "audience": "a"}}));
+        sample.set(json!({"oidcConfigRef": {"name": "config", "audience": "https://a.example"}}));
         sample.resolved.oidc = Some(config(&json!({"type": "inline", "inline": {"issuer": "https://idp.example.com",
             "clientSecretRef": secret("client"),
             "caBundleRef": {"configMapRef": {"name": "root.ca", "key": "ca.crt"}}}})));
@@ -189,7 +189,8 @@ fn embedded_auth_server() -> Value {
         "issuer": "https://auth.example.com",
         "signingKeySecretRefs": [secret("new-key"), secret("old-key")],
         "hmacSecretRefs": [secret("hmac")],
-        "delegateClients": [{"clientId": "agent", "clientSecretRef": secret("agent"), "audiences": ["a"], "scopes": ["s"]}],
+        "delegateClients": [{"clientId": "agent", "clientSecretRef": secret("agent"), "audiences": ["https://a.example"],
+            "scopes": ["s"]}],
         "storage": {"type": "redis", "redis": {
             "sentinelConfig": {"masterName": "m", "sentinelAddrs": ["s:26379"]},
             "aclUserConfig": {"usernameSecretRef": secret("redis-user"), "passwordSecretRef": secret("redis-password")},
