@@ -25,24 +25,30 @@ enum Way {
 pub(super) const DIRECT: usize = 0;
 pub(super) const BARE: usize = 1;
 pub(super) const DEFAULT: usize = 2;
-/// The chain that the budgets are for: everything that asks nobody.
-pub(super) const FULL: usize = 15;
+/// The chain that the budgets are for. It asks nobody.
+pub(super) const FULL: usize = 21;
 
-pub(super) const PATHS: [Path; 17] = [
+pub(super) const PATHS: [Path; 23] = [
     Path { name: "direct", way: Way::Direct },
     Path { name: "bare hyper proxy", way: Way::Bare },
     Path { name: "default chain", way: Way::Skep(&[]) },
     Path { name: "JWT, RS256", way: Way::Skep(&[Layer::Jwt]) },
     Path { name: "introspection", way: Way::Skep(&[Layer::Introspection]) },
+    Path { name: "strip credentials", way: Way::Skep(&[Layer::StripCredentials]) },
     Path { name: "token exchange, warm", way: Way::Skep(&[Layer::TokenExchange]) },
     Path { name: "tool filter", way: Way::Skep(&[Layer::Tools]) },
     Path { name: "telemetry", way: Way::Skep(&[Layer::Telemetry]) },
     Path { name: "rate limit in Redis", way: Way::Skep(&[Layer::RateLimit]) },
+    Path { name: "rate limit in memory", way: Way::Skep(&[Layer::LocalRateLimit]) },
     Path { name: "mutating webhook", way: Way::Skep(&[Layer::MutatingWebhook]) },
     Path { name: "validating webhook", way: Way::Skep(&[Layer::ValidatingWebhook]) },
     Path { name: "Cedar, 1 policy", way: Way::Skep(&[Layer::Cedar(1)]) },
     Path { name: "Cedar, 100 policies", way: Way::Skep(&[Layer::Cedar(100)]) },
+    Path { name: "policy decision point, HTTP", way: Way::Skep(&[Layer::Pdp]) },
+    Path { name: "AWS STS and SigV4, warm", way: Way::Skep(&[Layer::AwsSts]) },
     Path { name: "header forward", way: Way::Skep(&[Layer::Headers]) },
+    Path { name: "on behalf of, warm", way: Way::Skep(&[Layer::OnBehalfOf]) },
+    Path { name: "bearer token", way: Way::Skep(&[Layer::BearerToken]) },
     Path { name: "audit to a file", way: Way::Skep(&[Layer::Audit]) },
     Path {
         name: "full chain",

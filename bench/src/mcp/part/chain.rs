@@ -8,13 +8,14 @@ use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 use skep_proxy::fetch::TlsFiles;
 use skep_proxy::middleware::{
-    Audit, AuditSettings, Authentication, Authorizer, Bucket, CallLimits, CedarSettings, Chain, CollectorSettings,
-    FailurePolicy, ForwardHeaders, Middleware, Oidc, OidcSettings, Power, RateLimit, RateLimits, Secret, Step,
-    Telemetry, TelemetrySettings, TokenExchange, TokenExchangeSettings, ToolRules, WebhookSettings, Webhooks,
+    Audit, AuditSettings, Authentication, Authorizer, AwsSts, AwsStsSettings, Bucket, CallLimits, CedarSettings, Chain,
+    ClaimMapping, CollectorSettings, FailurePolicy, ForwardHeaders, Middleware, Oidc, OidcSettings, OnBehalfOf,
+    OnBehalfOfSettings, PdpSettings, Power, RateLimit, RateLimits, Secret, Step, Telemetry, TelemetrySettings,
+    TokenExchange, TokenExchangeSettings, ToolRules, WebhookSettings, Webhooks,
 };
 use skep_proxy::{Redis, RedisSettings};
 
-use super::companion::{AUDIENCE, CHANGING, CHECKING, INTROSPECTION, ISSUER, KEYS, TOKENS};
+use super::companion::{AUDIENCE, CHANGING, CHECKING, INTROSPECTION, ISSUER, KEYS, ROLES, TOKENS};
 use super::policies::policies;
 
 /// What the server and its transport are called.
@@ -35,6 +36,7 @@ pub(crate) enum Layer {
     Jwt,
     /// Tokens that only their issuer understands.
     Introspection,
+    StripCredentials,
     TokenExchange,
     /// Lists of tools, and calls of them.
     Tools,
@@ -43,12 +45,21 @@ pub(crate) enum Layer {
     Telemetry,
     /// Counted in Redis.
     RateLimit,
+    /// Counted in the process itself.
+    LocalRateLimit,
     MutatingWebhook,
     ValidatingWebhook,
     /// So many policies.
     Cedar(usize),
+    /// A decision point that is asked about every call.
+    Pdp,
+    /// Credentials of AWS, with which every request is signed.
+    AwsSts,
     Headers,
+    OnBehalfOf,
     Recover,
+    /// A token of ours. The operator writes no step for it: the proxy adds one at the end.
+    BearerToken,
 }
 
 /// What the operator writes for a server that asks for nothing. The limit of bodies, which comes first in its list, is a
@@ -108,6 +119,42 @@ impl Around {
         }
     }
 
+    fn on_behalf_of(&self) -> OnBehalfOfSettings {
+        OnBehalfOfSettings {
+            token_url: self.url(TOKENS),
+            client_id: SERVER.to_owned(),
+            client_secret: "honey".to_owned(),
+            audience: "backend".to_owned(),
+            ..OnBehalfOfSettings::default()
+        }
+    }
+
+    fn aws_sts(&self) -> AwsStsSettings {
+        AwsStsSettings {
+            region: "eu-central-1".to_owned(),
+            service: "aws-mcp".to_owned(),
+            fallback_role: "arn:aws:iam::123456789012:role/bees".to_owned(),
+            role_mappings: Vec::new(),
+            role_claim: "groups".to_owned(),
+            session_name_claim: "sub".to_owned(),
+            session_duration: 3600,
+            endpoint: self.url(ROLES),
+        }
+    }
+
+    fn pdp(&self) -> PdpSettings {
+        PdpSettings {
+            // The authorizer adds the path.
+            url: self.url(""),
+            timeout: Some(PATIENCE),
+            is_unverified: false,
+            tells_arguments: true,
+            tells_operation: true,
+            claims: ClaimMapping::Standard,
+            server: SERVER.to_owned(),
+        }
+    }
+
     fn webhooks(&self, power: Power) -> anyhow::Result<Webhooks> {
         let path = if power == Power::Change { CHANGING } else { CHECKING };
         let hook = WebhookSettings {
@@ -150,21 +197,29 @@ impl Around {
     async fn rate_limit(&self) -> anyhow::Result<RateLimit> {
         let address = self.redis.as_ref().context("there is no Redis")?;
         let redis = Redis::connect(&RedisSettings::new(address)).await?;
-        // It counts, and refuses nothing.
-        let bucket = Some(Bucket { tokens: u32::MAX, period: Duration::from_secs(1) });
-        let limits = RateLimits {
-            namespace: SERVER.to_owned(),
-            server: SERVER.to_owned(),
-            all: CallLimits { shared: bucket, per_user: bucket },
-            ..RateLimits::default()
-        };
-        Ok(RateLimit::in_redis(limits, &redis)?)
+        Ok(RateLimit::in_redis(limits(), &redis)?)
+    }
+}
+
+/// Limits that count, and refuse nothing.
+fn limits() -> RateLimits {
+    let bucket = Some(Bucket { tokens: u32::MAX, period: Duration::from_secs(1) });
+    RateLimits {
+        namespace: SERVER.to_owned(),
+        server: SERVER.to_owned(),
+        all: CallLimits { shared: bucket, per_user: bucket },
+        ..RateLimits::default()
     }
 }
 
 /// The policies of a server, so many of them.
 pub(crate) fn cedar(count: usize) -> CedarSettings {
     CedarSettings { policies: policies(count), server: SERVER.to_owned(), ..CedarSettings::default() }
+}
+
+fn headers(headers: &[(&str, &str)]) -> anyhow::Result<Step> {
+    let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    Ok(Step::ForwardHeaders(ForwardHeaders::new(&headers.collect())?))
 }
 
 /// A chain, ready for requests.
@@ -184,6 +239,7 @@ async fn steps(layer: Layer, around: Option<&Around>) -> anyhow::Result<Vec<Step
         Layer::Jwt | Layer::Introspection => {
             Step::Authenticate(Authentication::Oidc(Box::new(Oidc::new(&around()?.oidc())?)))
         }
+        Layer::StripCredentials => Step::StripCredentials,
         Layer::TokenExchange => Step::ExchangeToken(TokenExchange::new(around()?.token_exchange())?),
         Layer::Tools => {
             let shown = ["echo", "large"].map(str::to_owned).into();
@@ -193,14 +249,16 @@ async fn steps(layer: Layer, around: Option<&Around>) -> anyhow::Result<Vec<Step
         Layer::Parse => Step::Parse,
         Layer::Telemetry => Step::Telemetry(Telemetry::new(around()?.telemetry())?),
         Layer::RateLimit => Step::LimitRates(around()?.rate_limit().await?),
+        Layer::LocalRateLimit => Step::LimitRates(RateLimit::in_memory(limits())?),
         Layer::MutatingWebhook => Step::Webhooks(around()?.webhooks(Power::Change)?),
         Layer::ValidatingWebhook => Step::Webhooks(around()?.webhooks(Power::Refuse)?),
         Layer::Cedar(count) => Step::Authorize(Authorizer::cedar(cedar(count))?),
-        Layer::Headers => {
-            let headers = [("x-tenant".to_owned(), "bees".to_owned()), ("x-api-key".to_owned(), "honey".to_owned())];
-            Step::ForwardHeaders(ForwardHeaders::new(&headers.into())?)
-        }
+        Layer::Pdp => Step::Authorize(Authorizer::pdp(around()?.pdp())?),
+        Layer::AwsSts => Step::SignForAws(AwsSts::new(around()?.aws_sts())?),
+        Layer::Headers => headers(&[("x-tenant", "bees"), ("x-api-key", "honey")])?,
+        Layer::OnBehalfOf => Step::ActOnBehalf(OnBehalfOf::new(&around()?.on_behalf_of())?),
         Layer::Recover => Step::Recover,
+        Layer::BearerToken => headers(&[("authorization", "Bearer honey")])?,
     }])
 }
 
@@ -216,16 +274,20 @@ mod tests {
         match layer {
             Layer::Audit => &["audit"],
             Layer::Local | Layer::Jwt | Layer::Introspection => &["auth"],
+            Layer::StripCredentials => &["strip-auth"],
             Layer::TokenExchange => &["tokenexchange"],
             Layer::Tools => &["tool-filter", "tool-call-filter"],
             Layer::Parse => &["mcp-parser"],
             Layer::Telemetry => &["telemetry"],
-            Layer::RateLimit => &["ratelimit"],
+            Layer::RateLimit | Layer::LocalRateLimit => &["ratelimit"],
             Layer::MutatingWebhook => &["mutating-webhook"],
             Layer::ValidatingWebhook => &["validating-webhook"],
-            Layer::Cedar(_) => &["authorization"],
+            Layer::Cedar(_) | Layer::Pdp => &["authorization"],
+            Layer::AwsSts => &["awssts"],
             Layer::Headers => &["header-forward"],
+            Layer::OnBehalfOf => &["obo"],
             Layer::Recover => &["recovery"],
+            Layer::BearerToken => &[],
         }
     }
 
@@ -249,7 +311,9 @@ mod tests {
     #[test]
     fn a_chain_with_everything_has_the_operators_order() {
         let everything = Layer::chain(&[
+            Layer::OnBehalfOf,
             Layer::Headers,
+            Layer::AwsSts,
             Layer::Cedar(1),
             Layer::ValidatingWebhook,
             Layer::MutatingWebhook,
@@ -273,8 +337,25 @@ mod tests {
             "mutating_webhooks": [{"name": "a", "url": "https://hook.example"}],
             "validating_webhooks": [{"name": "b", "url": "https://hook.example"}],
             "authz_config": {"version": "1.0", "type": "cedarv1", "cedar": {"policies": ["permit(principal, action, resource);"]}},
-            "header_forward": {"add_plaintext_headers": {"X-Tenant": "bees"}}
+            "aws_sts_config": {"region": "eu-central-1", "service": "aws-mcp"},
+            "header_forward": {"add_plaintext_headers": {"X-Tenant": "bees"}},
+            "additional_middleware_configs": [{"type": "obo", "parameters": {"tokenUrl": "https://issuer.example/token"}}]
         }"#;
         assert_eq!(measured(&everything), written(document));
+    }
+
+    #[test]
+    fn what_cannot_stand_beside_everything_else_has_the_operators_order() {
+        let others = Layer::chain(&[Layer::BearerToken, Layer::Pdp, Layer::LocalRateLimit, Layer::StripCredentials]);
+        let document = r#"{
+            "transport": "streamable-http",
+            "remote_url": "https://hive.example/mcp",
+            "embedded_auth_server_config": {"issuer": "https://issuer.example", "disable_upstream_token_injection": true},
+            "rate_limit_config": {"shared": {"maxTokens": 1, "refillPeriod": "1s"}},
+            "authz_config": {"version": "1.0", "type": "httpv1", "pdp": {"http": {"url": "https://pdp.example"}, "claim_mapping": "standard"}},
+            "remote_auth_config": {"bearer_token": "honey"}
+        }"#;
+        assert_eq!(measured(&others), written(document));
+        assert_eq!(others.last(), Some(&Layer::BearerToken));
     }
 }

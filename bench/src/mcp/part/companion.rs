@@ -1,5 +1,5 @@
 //! Everybody whom a chain asks, played by one server that answers at once: an issuer with its keys, an endpoint that knows
-//! tokens and one that exchanges them, callbacks, and a collector.
+//! tokens and one that exchanges them, a service with credentials of AWS, a decision point, callbacks, and a collector.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -22,6 +22,10 @@ pub(crate) const AUDIENCE: &str = "https://hive.example/mcp";
 pub(super) const KEYS: &str = "/keys";
 pub(super) const INTROSPECTION: &str = "/introspection";
 pub(super) const TOKENS: &str = "/token";
+/// Gives credentials of a role.
+pub(super) const ROLES: &str = "/roles";
+/// Where the authorizer asks for decisions.
+const DECISION: &str = "/decision";
 /// A callback that adds something to every call.
 pub(super) const CHANGING: &str = "/changing";
 /// A callback that allows everything.
@@ -29,6 +33,8 @@ pub(super) const CHECKING: &str = "/checking";
 
 /// Long after every measurement.
 const END: u64 = 4_000_000_000;
+/// The same, as AWS writes it.
+const END_TEXT: &str = "2096-10-02T07:06:40Z";
 
 /// What it says, each time the same.
 #[derive(Debug)]
@@ -36,6 +42,8 @@ struct Answers {
     keys: Bytes,
     token: Bytes,
     issued: Bytes,
+    credentials: Bytes,
+    decided: Bytes,
     changed: Bytes,
     allowed: Bytes,
 }
@@ -51,6 +59,8 @@ impl Answers {
             issued: said(json!({
                 "access_token": "theirs", "token_type": "Bearer", "issued_token_type": kind, "expires_in": 3600,
             })),
+            credentials: credentials().into(),
+            decided: said(json!({ "allow": true })),
             changed: said(json!({"allowed": true, "patch_type": "json_patch", "patch": patch})),
             allowed: said(json!({ "allowed": true })),
         }
@@ -62,6 +72,8 @@ impl Answers {
             KEYS => &self.keys,
             INTROSPECTION => &self.token,
             TOKENS => &self.issued,
+            ROLES => &self.credentials,
+            DECISION => &self.decided,
             CHANGING if is_call() => &self.changed,
             CHANGING | CHECKING => &self.allowed,
             // A collector has nothing to say.
@@ -69,6 +81,18 @@ impl Answers {
         };
         answer.clone()
     }
+}
+
+/// The credentials of a role.
+fn credentials() -> String {
+    // It is long, and signed with every request.
+    let token = "honey".repeat(160);
+    format!(
+        "<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials>\
+         <AccessKeyId>ASIA1</AccessKeyId><SecretAccessKey>honey</SecretAccessKey>\
+         <SessionToken>{token}</SessionToken><Expiration>{END_TEXT}</Expiration>\
+         </Credentials></AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>"
+    )
 }
 
 pub(super) async fn serve(listener: TcpListener, key: &Value) -> anyhow::Result<()> {
