@@ -19,9 +19,18 @@ fn is_installed() -> bool {
     Command::new(PACKAGE).arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
+/// A machine that is new may know of no packages yet.
 fn install() -> anyhow::Result<()> {
+    let install = ["install", "--yes", "--no-install-recommends", PACKAGE];
+    apt_get(&install).or_else(|_| {
+        apt_get(&["update"])?;
+        apt_get(&install)
+    })
+}
+
+fn apt_get(arguments: &[&str]) -> anyhow::Result<()> {
     let output = Command::new("apt-get")
-        .args(["install", "--yes", "--no-install-recommends", PACKAGE])
+        .args(arguments)
         // The package would start a server of its own.
         .env("RUNLEVEL", "1")
         .env("DEBIAN_FRONTEND", "noninteractive")

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
+use redis::io::tcp::TcpSettings;
 use redis::{FromRedisValue, IntoConnectionInfo as _, Pipeline, RedisConnectionInfo};
 
 use super::Unavailable;
@@ -17,6 +18,9 @@ const OPERATION: Duration = Duration::from_secs(5);
 const DIAL: Duration = Duration::from_secs(5);
 /// How long the server may take for an answer.
 const RESPONSE: Duration = Duration::from_secs(3);
+/// How long it may stay silent about what was sent to it. A machine that vanishes says nothing, and the kernel would try
+/// for a quarter of an hour to reach it, while a new one waits at the same name.
+const SILENCE: Duration = Duration::from_secs(5);
 /// How often a connection is tried again for one operation. A store that is gone should be told soon.
 const RETRIES: usize = 1;
 
@@ -102,7 +106,8 @@ impl Redis {
             redis = redis.set_password(password);
         }
         let connecting = async {
-            let info = (host, port).into_connection_info()?.set_redis_settings(redis);
+            let tcp = TcpSettings::default().set_nodelay(true).set_user_timeout(SILENCE);
+            let info = (host, port).into_connection_info()?.set_redis_settings(redis).set_tcp_settings(tcp);
             let config = ConnectionManagerConfig::new()
                 .set_number_of_retries(RETRIES)
                 .set_connection_timeout(Some(DIAL))
@@ -149,6 +154,13 @@ impl Redis {
 
 #[cfg(test)]
 mod tests {
+    use std::env;
+    use std::process::Command;
+    use std::time::Instant;
+
+    use skep_conformance::redis::{PASSWORD, RedisServer};
+    use skep_conformance::skip::skip;
+
     use super::*;
 
     #[tokio::test]
@@ -169,5 +181,53 @@ mod tests {
     fn a_password_is_shown_to_nobody() {
         let settings = RedisSettings { password: Some("honey".to_owned()), ..RedisSettings::new("a:1") };
         assert!(!format!("{settings:?}").contains("honey"));
+    }
+
+    /// Says that a test is in a network of its own.
+    const ALONE: &str = "SKEP_TEST_ALONE";
+
+    fn loopback(state: &str) {
+        let set = Command::new("ip").args(["link", "set", "lo", state]).status().unwrap();
+        assert!(set.success(), "lo {state}");
+    }
+
+    #[tokio::test]
+    async fn a_machine_that_vanishes_is_given_up_for_what_comes_in_its_place() {
+        let name = "a_machine_that_vanishes_is_given_up_for_what_comes_in_its_place";
+        if env::var_os(ALONE).is_none() {
+            return in_a_network_of_its_own(name);
+        }
+        loopback("up");
+        let Some(server) = RedisServer::start(name) else { return };
+        let settings = RedisSettings { password: Some(PASSWORD.to_owned()), ..RedisSettings::new(&server.address()) };
+        let redis = Redis::connect(&settings).await.unwrap();
+        let mut question = redis::pipe();
+        question.cmd("PING").ignore();
+        assert_eq!(redis.ask::<()>(&question).await, Ok(()));
+
+        loopback("down");
+        let vanished = Instant::now();
+        assert_eq!(redis.ask::<()>(&question).await, Err(Unavailable));
+        // The kernel would send again after 12.6 and after 25.4 seconds.
+        tokio::time::sleep_until((vanished + Duration::from_secs(14)).into()).await;
+        loopback("up");
+        assert_eq!(redis.ask::<()>(&question).await, Ok(()));
+    }
+
+    /// Runs a test of this program where nobody else is hurt when the network is gone.
+    fn in_a_network_of_its_own(test: &str) {
+        let output = Command::new("unshare")
+            .args(["--user", "--map-root-user", "--net"])
+            .arg(env::current_exe().unwrap())
+            .args([&format!("{}::{test}", module_path!().split_once("::").unwrap().1), "--exact", "--nocapture"])
+            .env(ALONE, "yes")
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        if told.starts_with("unshare: ") {
+            return skip(test, "no namespaces here");
+        }
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.contains("1 passed"), "{said}\n{told}");
     }
 }

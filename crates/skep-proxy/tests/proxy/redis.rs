@@ -169,8 +169,7 @@ async fn a_session_before_a_process_without_any_is_known_to_the_bridge_beside_it
         server.write(&json!({"jsonrpc": "2.0", "id": handshake["id"], "error": refusal})).await;
         // What it speaks, and what it can do.
         for _ in 0..2 {
-            let question = server.expect("server/discover").await;
-            server.answer(&question, &json!({"supportedVersions": ["2026-07-28"], "capabilities": {}})).await;
+            server.tell_versions().await;
         }
     });
     let session = opened.header("mcp-session-id").unwrap().to_owned();

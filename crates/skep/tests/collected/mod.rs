@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::http::Request;
 use crate::place::{Place, eventually, object};
+use crate::prometheus::{Prometheus, Scraper};
 use crate::protected::Client;
 use crate::readers::{Reader, sample};
 
@@ -46,7 +47,7 @@ async fn told(place: &Place, kind: &str) -> Vec<Vec<u8>> {
 }
 
 /// A server on each transport tells of a call, and of the numbers at its end.
-pub(crate) async fn check(place: &Place, reader: &Reader) {
+pub(crate) async fn check(place: &Place, reader: &Reader, prometheus: &Prometheus) {
     for object in needed() {
         place.apply(&object).await;
     }
@@ -57,17 +58,35 @@ pub(crate) async fn check(place: &Place, reader: &Reader) {
         let workload = object("MCPServer", name, &spec);
         let address = place.serve(&workload).await;
         place.until_served(&workload, &address, None).await;
+        let scraper = prometheus.scrape(&address);
         let (status, sum) = Client::begin(&address).unwrap().call("add", &json!({"a": 2, "b": 3}));
         assert_eq!((status, &sum["result"]["structuredContent"]["sum"]), (200, &json!(5)), "{sum}");
         let page = reader.page(&Request::new("GET", "/metrics").send(&address).text());
         let call = [("mcp_resource_id", "add"), ("server", name), ("transport", transport), ("status", "success")];
         assert!(sample(&page, "toolhive_mcp_requests_total", &call).as_u64().unwrap() >= 1);
+        eventually("Prometheus knows of the call", || async { counts_call(&scraper, name) }).await;
         eventually("the collector knows of the call", || async { knows_call(place, reader, name).await }).await;
         assert!(!place.printed(&workload).await.contains(KEY), "the key is told to nobody else");
         // What was not told yet is told when the proxy goes.
         place.delete(&workload).await;
         eventually("the collector knows the numbers", || async { knows_numbers(place, reader, name).await }).await;
     }
+}
+
+/// What a dashboard would ask: how many calls, and how long they take.
+fn counts_call(scraper: &Scraper, server: &str) -> Result<(), String> {
+    let calls = format!("sum(toolhive_mcp_tool_calls_total{{server=\"{server}\", tool=\"add\", status=\"success\"}})");
+    if scraper.ask(&calls)? < 1.0 {
+        return Err(format!("no calls of {server}"));
+    }
+    let buckets = "sum by (le) (mcp_server_operation_duration_seconds_bucket{gen_ai_tool_name=\"add\"})";
+    let median = scraper.ask(&format!("histogram_quantile(0.5, {buckets})"))?;
+    assert!(median > 0.0 && median < 300.0, "{median}");
+    assert_eq!(scraper.ask("up{job=\"hive\"}"), Ok(1.0));
+    assert_eq!(scraper.ask("count(target_info)"), Ok(1.0));
+    assert_eq!(scraper.kind("toolhive_mcp_tool_calls_total"), "counter");
+    assert_eq!(scraper.kind("mcp_server_operation_duration_seconds"), "histogram");
+    Ok(())
 }
 
 async fn knows_call(place: &Place, reader: &Reader, server: &str) -> Result<(), String> {

@@ -23,6 +23,8 @@ mod once;
 mod outgoing;
 #[path = "../place/mod.rs"]
 mod place;
+#[path = "../prometheus/mod.rs"]
+mod prometheus;
 #[path = "../protected/mod.rs"]
 mod protected;
 #[path = "../provider/mod.rs"]

@@ -7,6 +7,7 @@ use super::cluster::Cluster;
 use super::http::Request;
 use super::npm::Packages;
 use super::place::{Place, object};
+use super::prometheus::Prometheus;
 use super::protected::{self, ANOTHER_KEY, Client, DEPLOYMENT, KEY};
 use super::readers::Reader;
 use super::suite::check;
@@ -103,11 +104,11 @@ async fn manifests_say_what_clients_of_proxies_meet() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_collector_and_prometheus_get_what_happens() {
     let test = "a_collector_and_prometheus_get_what_happens";
-    let Some(reader) = Reader::get(test) else { return };
+    let (Some(reader), Some(prometheus)) = (Reader::get(test), Prometheus::get(test)) else { return };
     let Some(cluster) = Cluster::start_or_skip(test).await else { return };
     let Some(_node) = cluster.join(ALL) else { return };
     let _operator = cluster.operate();
-    collected::check(&Place::new(&cluster.client().await), &reader).await;
+    collected::check(&Place::new(&cluster.client().await), &reader, &prometheus).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -35,6 +35,8 @@ mod place;
 mod plain;
 mod pods;
 mod policies;
+#[path = "../prometheus/mod.rs"]
+mod prometheus;
 #[path = "../protected/mod.rs"]
 mod protected;
 #[path = "../provider/mod.rs"]

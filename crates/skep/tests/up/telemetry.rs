@@ -4,6 +4,7 @@ use super::collected::{self, KEY};
 use super::http::Request;
 use super::machine::{LIMIT, Machine};
 use super::mcp::until_served;
+use super::prometheus::Prometheus;
 use super::readers::{Reader, sample};
 use super::servers::adds;
 use skep_conformance::ports::free_port;
@@ -13,12 +14,12 @@ const EXAMPLE: &str = include_str!("../../../../examples/telemetry.yaml");
 #[tokio::test(flavor = "multi_thread")]
 async fn a_collector_and_prometheus_get_what_happens() {
     let test = "a_collector_and_prometheus_get_what_happens";
-    let Some(reader) = Reader::get(test) else { return };
+    let (Some(reader), Some(prometheus)) = (Reader::get(test), Prometheus::get(test)) else { return };
     let Some(machine) = Machine::start_or_skip(test).await else { return };
     machine.until_installed().await;
     let port = free_port().unwrap();
     machine.apply(&EXAMPLE.replace("8082", &port.to_string())).await;
-    collected::check(&machine.place(), &reader).await;
+    collected::check(&machine.place(), &reader, &prometheus).await;
     let example = format!("127.0.0.1:{port}");
     until_served(LIMIT, &example, || machine.said()).await;
     assert!(adds(&example));

@@ -73,8 +73,7 @@ async fn a_server_that_ignores_what_it_does_not_know_is_asked_once_and_its_clien
         server.expect("notifications/cancelled").await;
         server.agree().await;
         for _ in 0..2 {
-            let asked = server.expect("tools/list").await;
-            server.answer(&asked, &json!({"tools": []})).await;
+            server.list_no_tools().await;
         }
     });
     for answer in answers {
@@ -82,8 +81,7 @@ async fn a_server_that_ignores_what_it_does_not_know_is_asked_once_and_its_clien
     }
     // It is known from now on.
     let (answer, ()) = tokio::join!(list(3), async {
-        let asked = server.expect("tools/list").await;
-        server.answer(&asked, &json!({"tools": []})).await;
+        server.list_no_tools().await;
     });
     assert_eq!(answer.status, 200);
 }
@@ -106,10 +104,8 @@ async fn rule_19_a_process_that_ends_while_it_is_asked_has_not_said_what_it_spea
     });
     assert_eq!(refused.status, 502);
     let (answer, ()) = tokio::join!(list(2), async {
-        let asked = server.expect("server/discover").await;
-        server.answer(&asked, &json!({"supportedVersions": ["2026-07-28"], "capabilities": {}})).await;
-        let asked = server.expect("tools/list").await;
-        server.answer(&asked, &json!({"tools": []})).await;
+        server.tell_versions().await;
+        server.list_no_tools().await;
     });
     assert_eq!(answer.status, 200);
 }
@@ -125,8 +121,7 @@ async fn a_process_that_ends_because_it_was_asked_is_taken_for_one_of_sessions_w
         drop(server);
         let mut server = setup.server().await;
         server.agree().await;
-        let asked = server.expect("tools/list").await;
-        server.answer(&asked, &json!({"tools": []})).await;
+        server.list_no_tools().await;
     });
     assert_eq!(answer.status, 200);
 }
@@ -145,10 +140,8 @@ async fn a_process_that_refuses_the_handshake_is_asked_again_what_it_speaks() {
     });
     assert_eq!(refused.status, 502);
     let (answer, ()) = tokio::join!(list(2), async {
-        let asked = server.expect("server/discover").await;
-        server.answer(&asked, &json!({"supportedVersions": ["2026-07-28"], "capabilities": {}})).await;
-        let asked = server.expect("tools/list").await;
-        server.answer(&asked, &json!({"tools": []})).await;
+        server.tell_versions().await;
+        server.list_no_tools().await;
     });
     assert_eq!(answer.status, 200);
 }
@@ -204,20 +197,17 @@ async fn a_process_of_an_era_that_somebody_names_is_not_asked_for_it() {
     let (setup, mut server) = of_era(BackendEra::Legacy).await;
     let (answer, ()) = tokio::join!(setup.send(list()), async {
         server.agree().await;
-        let asked = server.expect("tools/list").await;
-        server.answer(&asked, &json!({"tools": []})).await;
+        server.list_no_tools().await;
     });
     assert_eq!(answer.status, 200);
     let (setup, mut server) = of_era(BackendEra::Modern).await;
     let (answer, ()) = tokio::join!(setup.send(list()), async {
-        let asked = server.expect("tools/list").await;
-        server.answer(&asked, &json!({"tools": []})).await;
+        server.list_no_tools().await;
     });
     assert_eq!(answer.status, 200);
     // A client of sessions is helped without a handshake that the process would have to refuse first.
     let (opened, ()) = tokio::join!(setup.send(Request::post(&initialize("2025-11-25"))), async {
-        let asked = server.expect("server/discover").await;
-        server.answer(&asked, &json!({"supportedVersions": ["2026-07-28"], "capabilities": {}})).await;
+        server.tell_versions().await;
     });
     assert!(opened.status == 200 && opened.header("mcp-session-id").is_some());
     let health = setup.send(Request::new("GET", "/health")).await.json().await;

@@ -83,6 +83,17 @@ impl Server {
         let _ = tokio::time::timeout(PATIENCE, self.output.write_all(line.as_bytes())).await.unwrap();
     }
 
+    /// Says that it speaks the newest revision only, and can do nothing.
+    pub(crate) async fn tell_versions(&mut self) {
+        let asked = self.expect("server/discover").await;
+        self.answer(&asked, &json!({"supportedVersions": ["2026-07-28"], "capabilities": {}})).await;
+    }
+
+    pub(crate) async fn list_no_tools(&mut self) {
+        let asked = self.expect("tools/list").await;
+        self.answer(&asked, &json!({"tools": []})).await;
+    }
+
     pub(crate) async fn answer(&mut self, request: &Value, result: &Value) {
         self.write(&json!({"jsonrpc": "2.0", "id": request["id"], "result": result})).await;
     }
