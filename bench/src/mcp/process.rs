@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use http::HeaderValue;
 
 use super::client::{self, Door};
@@ -55,9 +55,22 @@ impl Process {
 
     /// What it holds in memory, in KiB. The server that it started is not counted.
     pub(crate) fn resident_kibibytes(&self) -> anyhow::Result<f64> {
-        let pages = fs::read_to_string(format!("/proc/{}/statm", self.child.id()))?;
-        let pages: f64 = pages.split(' ').nth(1).context("no resident pages")?.parse()?;
-        Ok(pages * f64::from(u32::try_from(rustix::param::page_size())?) / BYTES_PER_KIBIBYTE)
+        Ok(self.memory()?[0])
+    }
+
+    /// What of it is not read from files, such as the program itself.
+    pub(crate) fn own_kibibytes(&self) -> anyhow::Result<f64> {
+        let [resident, from_files] = self.memory()?;
+        Ok(resident - from_files)
+    }
+
+    /// What it holds in memory, and what of that is read from files, in KiB.
+    fn memory(&self) -> anyhow::Result<[f64; 2]> {
+        let told = fs::read_to_string(format!("/proc/{}/statm", self.child.id()))?;
+        let page = f64::from(u32::try_from(rustix::param::page_size())?) / BYTES_PER_KIBIBYTE;
+        let mut pages = told.split(' ').skip(1).map(|count| count.parse::<f64>().map(|count| count * page));
+        let [Some(resident), Some(from_files)] = [pages.next(), pages.next()] else { bail!("no resident pages") };
+        Ok([resident?, from_files?])
     }
 
     /// The processor time that it and the processes that it started have used.

@@ -1,7 +1,7 @@
 //! One round: everything once, each load on all paths before the next.
 
 use super::measures::{
-    ADDED, CYCLES, ECHO, IDLE, LISTENER, LISTENER_ALONE, SESSION, SESSION_ALONE, STDIO, STDIO_CYCLES, STREAM,
+    ADDED, CYCLES, ECHO, IDLE, IDLE_OWN, LISTENER, LISTENER_ALONE, SESSION, SESSION_ALONE, STDIO, STDIO_CYCLES, STREAM,
 };
 use super::{PATHS, Settings, idle};
 use crate::mcp::{Part, Process, load};
@@ -62,7 +62,8 @@ async fn memory(settings: &Settings, measured: &mut [Measured; PATHS.len()]) -> 
     for (path, measured) in PATHS.iter().zip(&mut *measured).take(2) {
         let Some(between) = path.start(&server).await? else { continue };
         eprintln!("  sessions: {}", path.name());
-        measured.push((IDLE, between.resident_kibibytes()? / idle::KIBIBYTES_PER_MEBIBYTE));
+        let idle = [(IDLE, between.resident_kibibytes()?), (IDLE_OWN, between.own_kibibytes()?)];
+        measured.extend(idle.map(|(measure, held)| (measure, held / idle::KIBIBYTES_PER_MEBIBYTE)));
         let (session, listener) = idle::sessions(&between, settings.sessions).await?;
         measured.extend([(SESSION, session), (LISTENER, listener)]);
         measured.extend(idle::cycles(&between, settings.cycles, &CYCLES).await?);
