@@ -77,7 +77,8 @@ impl Scraper {
         let [found] = answer["data"]["result"].as_array().map_or(&[][..], Vec::as_slice) else {
             return Err(format!("{query}: {answer}\n{}", self.process.output()));
         };
-        Ok(found["value"][1].as_str().and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("{query}: {found}")))
+        let value = found["value"][1].as_str().and_then(|value| value.parse().ok());
+        value.ok_or_else(|| format!("{query}: {found}"))
     }
 
     /// What it takes a metric for.
@@ -88,5 +89,5 @@ impl Scraper {
 }
 
 fn encoded(text: &str) -> String {
-    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+    hex::encode(text).as_bytes().chunks(2).flat_map(|byte| ['%', byte[0].into(), byte[1].into()]).collect()
 }
