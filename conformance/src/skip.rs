@@ -7,8 +7,18 @@ use std::io::Write as _;
 pub const LOG_VARIABLE: &str = "SKEP_SKIPPED_LOG";
 
 /// Whether this is a CI run, by the variable that CI systems set.
-pub fn in_ci() -> bool {
+fn in_ci() -> bool {
     std::env::var("CI").is_ok_and(|value| !value.is_empty() && value != "false")
+}
+
+/// Records that a test did not run for want of something that a CI run must have: a tool, or the way to a registry.
+///
+/// # Panics
+///
+/// In CI, where it would hide the test; and as [`skip`].
+pub fn skip_outside_ci(test: &str, reason: &str) {
+    assert!(!in_ci(), "{test} must run in CI: {reason}");
+    skip(test, reason);
 }
 
 /// Records that a test did not run.

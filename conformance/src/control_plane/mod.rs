@@ -152,8 +152,7 @@ pub fn binaries_or_skip(test: &str) -> Option<PathBuf> {
     let Some(binaries) = std::env::var_os(BINARIES_VARIABLE).filter(|folder| !folder.is_empty()) else {
         let reason =
             "no control plane: run `cargo xtask test`, or set KUBEBUILDER_ASSETS=\"$(cargo xtask control-plane)\"";
-        assert!(!crate::skip::in_ci(), "{test} must run in CI, but there is {reason}");
-        crate::skip::skip(test, reason);
+        crate::skip::skip_outside_ci(test, reason);
         return None;
     };
     Some(PathBuf::from(binaries))

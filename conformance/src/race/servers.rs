@@ -1,16 +1,18 @@
 //! The race with the real thing: an MCPServer whose image changes, its operator, and proxies that start again meanwhile.
 //!
 //! Every image carries a number that grows with the generation of the MCPServer. Whatever is written about the server
-//! behind the proxies, neither the generation nor the image ever goes back.
+//! behind the proxies, neither the generation nor the image ever goes back; and a proxy that was overtaken still reaches the
+//! server.
 
 use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{AttachParams, ListParams};
+use kube::api::{AttachParams, DeleteParams, ListParams, LogParams, PostParams};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::json;
+use tokio::io::AsyncReadExt as _;
 
 use super::history::{History, Written};
 use super::{LONG, SHORT, apply, is_ready, until};
@@ -20,6 +22,13 @@ const GENERATION: &str = "toolhive.stacklok.dev/mcpserver-generation";
 const IMAGE: &str = "skep-demo/echo:";
 /// The pods of the proxy.
 const PROXIES: &str = "app=mcpserver,app.kubernetes.io/instance=race";
+
+/// The pod of a proxy that starts when its successor is there.
+const OVERTAKEN: &str = "overtaken";
+const CALL: &str = r#"curl -sS -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \
+    -d '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{"a":2,"b":3}}}' \
+    http://127.0.0.1:8080/mcp"#;
+const ANSWER: &str = r#""sum":5"#;
 
 /// When the old proxy is told to start again.
 #[derive(Debug, Clone, Copy)]
@@ -50,6 +59,7 @@ pub async fn run(client: Client) -> anyhow::Result<String> {
         old = round.with_context(|| format!("round {number} of {rounds}, {moment:?}, {:?}", race.history.all()))?;
     }
     ensure!(race.restarts > 0, "no old proxy was there long enough to start again");
+    race.overtaken(&old).await.context("an old proxy that starts when the new one is there")?;
     Ok(format!(
         "{rounds} rounds, {} old proxies started again, in {:.0} s",
         race.restarts,
@@ -98,6 +108,36 @@ impl Race {
         let contents: Vec<i64> = written.iter().map(|written| written.content).collect();
         ensure!(contents.is_sorted(), "an older image came back");
         Ok(new)
+    }
+
+    /// Another proxy like this one starts after its successor has written: it leaves that alone, and a tool that is called
+    /// through it answers. No Deployment ends it.
+    async fn overtaken(&mut self, old: &str) -> anyhow::Result<()> {
+        let like = self.pods.get(old).await?;
+        let mut spec = serde_json::to_value(&like.spec)?;
+        spec["nodeName"].take();
+        self.succeed().await?;
+        self.settled().await?;
+        let metadata = json!({"name": OVERTAKEN, "namespace": NAMESPACE, "annotations": like.metadata.annotations});
+        let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec});
+        self.pods.create(&PostParams::default(), &serde_json::from_value(pod)?).await?;
+        until("an answer through it", || async { Ok(self.call().await.ok().filter(|told| told.contains(ANSWER))) })
+            .await
+            .with_context(|| "it does not serve")?;
+        let said = self.pods.logs(OVERTAKEN, &LogParams::default()).await?;
+        ensure!(said.contains("a newer proxy has deployed the MCP server"), "it was not overtaken: {said}");
+        ensure!(self.history.all().last() == Some(&Written::of(self.generation)), "it has written");
+        self.pods.delete(OVERTAKEN, &DeleteParams::default()).await?;
+        Ok(())
+    }
+
+    /// What a tool says that is called through the proxy that was overtaken, by somebody beside it.
+    async fn call(&self) -> anyhow::Result<String> {
+        let streams = AttachParams::default().stdout(true).stderr(false);
+        let mut told = self.pods.exec(OVERTAKEN, ["/bin/sh", "-c", CALL], &streams).await?;
+        let mut said = String::new();
+        told.stdout().context("it has no output")?.read_to_string(&mut said).await?;
+        Ok(said)
     }
 
     /// Kills the container of a pod; whether it has started again. The pod may be gone before.

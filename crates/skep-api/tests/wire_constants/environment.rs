@@ -32,6 +32,7 @@ fn variables_of_the_operator() {
 #[test]
 fn variables_of_the_proxy_runner() {
     pinned!(env::runner {
+        ATTACH_TIMEOUT = "SKEP_ATTACH_TIMEOUT",
         AUTH_SERVER_REDIS_PASSWORD = "TOOLHIVE_AUTH_SERVER_REDIS_PASSWORD",
         AUTH_SERVER_REDIS_USERNAME = "TOOLHIVE_AUTH_SERVER_REDIS_USERNAME",
         AWS_STS_ENDPOINT = "AWS_ENDPOINT_URL_STS",

@@ -15,8 +15,6 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::RunnerError;
 use super::claims::{Claims, Container, Proxy};
 
-/// How long there may be no pod to attach to.
-const PATIENCE: Duration = Duration::from_secs(90);
 /// How long to wait after the first failure; twice as long after each one that follows.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
@@ -33,6 +31,7 @@ pub struct Attachment {
     pods: Api<Pod>,
     name: String,
     whose: Whose,
+    patience: Duration,
 }
 
 /// Which containers may be visited.
@@ -65,8 +64,18 @@ impl fmt::Debug for Attached {
 }
 
 impl Attachment {
+    /// How long there may be no pod to attach to, if nobody says.
+    pub const PATIENCE: Duration = Duration::from_secs(90);
+
     pub(super) fn new(client: Client, namespace: &str, name: &str) -> Self {
-        Self { pods: Api::namespaced(client, namespace), name: name.to_owned(), whose: Whose::Everybody }
+        let pods = Api::namespaced(client, namespace);
+        Self { pods, name: name.to_owned(), whose: Whose::Everybody, patience: Self::PATIENCE }
+    }
+
+    /// Waits this long for a pod to attach to.
+    #[must_use]
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 
     /// The way to the streams of one pod, whose process is another one each time.
@@ -97,7 +106,7 @@ impl Attachment {
                 Ok(attached) => return Ok(attached),
                 Err(cause) => cause,
             };
-            if begun.elapsed() > PATIENCE {
+            if begun.elapsed() > self.patience {
                 return Err(RunnerError::NoStreams { name: self.name.clone(), cause });
             }
             tracing::debug!(cause, "not attached yet");

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use skep_conformance::skip::skip;
+use skep_conformance::skip::skip_outside_ci;
 
 use crate::{once, provider};
 
@@ -37,7 +37,7 @@ impl Node {
                 .args(packages);
             npm
         });
-        let folder = installed.map_err(|reason| skip(test, &reason)).ok()?;
+        let folder = installed.map_err(|reason| skip_outside_ci(test, &reason)).ok()?;
         Some(Self::run(&folder, script))
     }
 

@@ -10,6 +10,7 @@ use super::message;
 pub(crate) enum Change {
     Tools,
     Prompts,
+    Resources,
     /// The content of the resource with this URI.
     Resource(String),
 }
@@ -23,6 +24,7 @@ impl Change {
         let method = match self {
             Self::Tools => "notifications/tools/list_changed",
             Self::Prompts => "notifications/prompts/list_changed",
+            Self::Resources => "notifications/resources/list_changed",
             Self::Resource(uri) => {
                 params["uri"] = json!(uri);
                 "notifications/resources/updated"

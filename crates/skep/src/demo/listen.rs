@@ -13,7 +13,9 @@ use super::{limits, resources};
 struct Filter {
     tools: bool,
     prompts: bool,
-    resources: Vec<String>,
+    resources: bool,
+    /// Those whose content is watched.
+    watched: Vec<String>,
 }
 
 impl Filter {
@@ -23,33 +25,41 @@ impl Filter {
         };
         let flag = |name: &str| wanted.get(name).and_then(Value::as_bool).unwrap_or_default();
         let uris = wanted.get("resourceSubscriptions").and_then(Value::as_array).into_iter().flatten();
-        let resources = uris
+        let watched = uris
             .filter_map(Value::as_str)
             .filter(|uri| resources::content(call, uri).is_some())
             .take(limits::WATCHED_RESOURCES)
             .map(str::to_owned)
             .collect();
-        Ok(Self { tools: flag("toolsListChanged"), prompts: flag("promptsListChanged"), resources })
+        Ok(Self {
+            tools: flag("toolsListChanged"),
+            prompts: flag("promptsListChanged"),
+            resources: flag("resourcesListChanged"),
+            watched,
+        })
     }
 
     fn wants(&self, change: &Change) -> bool {
         match change {
             Change::Tools => self.tools,
             Change::Prompts => self.prompts,
-            Change::Resource(uri) => self.resources.contains(uri),
+            Change::Resources => self.resources,
+            Change::Resource(uri) => self.watched.contains(uri),
         }
     }
 
     fn honoured(&self) -> Value {
         let mut honoured = json!({});
-        if self.tools {
-            honoured["toolsListChanged"] = json!(true);
+        let flags = [
+            ("toolsListChanged", self.tools),
+            ("promptsListChanged", self.prompts),
+            ("resourcesListChanged", self.resources),
+        ];
+        for (name, _) in flags.into_iter().filter(|(_, is_wanted)| *is_wanted) {
+            honoured[name] = json!(true);
         }
-        if self.prompts {
-            honoured["promptsListChanged"] = json!(true);
-        }
-        if !self.resources.is_empty() {
-            honoured["resourceSubscriptions"] = json!(self.resources);
+        if !self.watched.is_empty() {
+            honoured["resourceSubscriptions"] = json!(self.watched);
         }
         honoured
     }

@@ -43,7 +43,7 @@ pub(crate) fn capabilities(revision: Revision) -> Value {
     let mut capabilities = json!({
         "logging": {},
         "prompts": {"listChanged": true},
-        "resources": {"subscribe": true},
+        "resources": {"listChanged": true, "subscribe": true},
         "tools": {"listChanged": true},
     });
     if revision >= Revision::March2025 {
@@ -58,7 +58,7 @@ pub(crate) async fn answer(call: &Call, request: &Request) -> Result<Value, Faul
     let result = match method {
         "tools/list" => first_page(params, || tools::list(call)),
         "tools/call" => tools::call(call, params).await,
-        "resources/list" => first_page(params, resources::list),
+        "resources/list" => first_page(params, || resources::list(call)),
         "resources/templates/list" => first_page(params, resources::templates),
         "resources/read" => resources::read(call, params),
         "prompts/list" => first_page(params, || prompts::list(call)),

@@ -54,6 +54,8 @@ pub(crate) struct Demo {
     extra_tool: AtomicBool,
     /// Whether the prompt that comes and goes is there.
     extra_prompt: AtomicBool,
+    /// Whether the resource that comes and goes is there.
+    extra_resource: AtomicBool,
     /// The content of the resource that can be watched.
     counter: AtomicU64,
     stop: CancellationToken,
@@ -68,6 +70,7 @@ impl Demo {
             seal: Seal::new(),
             extra_tool: AtomicBool::default(),
             extra_prompt: AtomicBool::default(),
+            extra_resource: AtomicBool::default(),
             counter: AtomicU64::default(),
             stop,
             tasks: Mutex::default(),

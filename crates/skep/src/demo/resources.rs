@@ -21,15 +21,22 @@ pub(crate) const FIXTURE_TEMPLATE: &str = "test://template/{id}/data";
 /// The resource that the conformance suite subscribes to.
 pub(crate) const WATCHED: &str = "test://watched-resource";
 
-pub(crate) fn list() -> Value {
+/// The resource that comes and goes.
+const EXTRA: &str = "demo://extra";
+
+pub(crate) fn list(call: &Call) -> Value {
     let text = |uri: &str, name: &str, description: &str| json!({"uri": uri, "name": name, "description": description, "mimeType": "text/plain"});
-    json!({"resources": [
+    let mut resources = vec![
         text("demo://about", "about", "What this server is"),
         text(COUNTER, "counter", "How often the tool `touch` was called; can be subscribed to"),
         text("test://static-text", "static-text", "A text that never changes"),
         json!({"uri": "test://static-binary", "name": "static-binary", "description": "An image of one pixel", "mimeType": "image/png"}),
         text(WATCHED, "watched-resource", "A resource to subscribe to"),
-    ]})
+    ];
+    if call.demo.extra_resource.load(Ordering::Relaxed) {
+        resources.push(text(EXTRA, "extra", "Comes and goes with test_trigger_resource_change"));
+    }
+    json!({"resources": resources})
 }
 
 pub(crate) fn templates() -> Value {
@@ -48,6 +55,7 @@ pub(crate) fn content(call: &Call, uri: &str) -> Option<Value> {
         "test://static-text" => text("This is the content of the static text resource.".to_owned()),
         "test://static-binary" => json!({"uri": uri, "mimeType": "image/png", "blob": PNG}),
         WATCHED => text("Watched resource content".to_owned()),
+        EXTRA if call.demo.extra_resource.load(Ordering::Relaxed) => text("This resource comes and goes.".to_owned()),
         _ => {
             if let Some(name) = uri.strip_prefix(GREETING_PREFIX).filter(|name| is_segment(name)) {
                 return Some(text(format!("Hello, {name}!")));

@@ -8,6 +8,7 @@ use skep_api::config::run_config::{MiddlewareType, ProxyMode, RunConfig, Scaling
 use skep_api::duration;
 use skep_api::names::env::runner;
 use skep_node::container::POD_ADDRESS_VARIABLE;
+use skep_operator::runner::Attachment;
 use skep_proxy::middleware::Middleware;
 use skep_proxy::transparent::{Dialect, Probing};
 use skep_proxy::{EraSettings, Forwarded, Limits, Redis, RedisSettings, SealKey, SessionStore, TlsIdentity};
@@ -29,6 +30,8 @@ pub(crate) struct Front {
     pub(crate) origins: Vec<String>,
     pub(crate) forwarded: Forwarded,
     pub(crate) limits: Limits,
+    /// How long there may be no pod whose standard streams are the server's.
+    pub(crate) attaching: Duration,
     /// What clients are shown that come by https.
     pub(crate) tls: Option<TlsIdentity>,
     /// Where sessions are kept, if not here.
@@ -57,6 +60,7 @@ impl Front {
             origins: Vec::new(),
             forwarded: Forwarded::default(),
             limits: Limits::default(),
+            attaching: Attachment::PATIENCE,
             tls: None,
             redis: None,
             key: None,
@@ -149,6 +153,7 @@ impl Front {
             }
         };
         self.limits.request = time(runner::PROXY_REQUEST_TIMEOUT, self.limits.request);
+        self.attaching = time(runner::ATTACH_TIMEOUT, self.attaching);
         let usual = Probing::default();
         let failures = variables(runner::HEALTH_CHECK_FAILURE_THRESHOLD).filter(|text| !text.is_empty());
         let failures = failures.map(|text| text.parse().ok().filter(|count| *count >= 1).ok_or(text));

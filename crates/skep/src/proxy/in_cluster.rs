@@ -51,7 +51,7 @@ pub(crate) async fn serve_image(
     };
     let (readiness, deployed) = (Readiness::default(), CancellationToken::new());
     let served = if config.transport == Transport::Stdio {
-        let attachment = backend.attachment();
+        let attachment = backend.attachment().with_patience(front.attaching);
         let streams = PodStreams {
             backend: backend.clone(),
             attachment,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use skep_conformance::skip::skip;
+use skep_conformance::skip::skip_outside_ci;
 
 use crate::once;
 
@@ -50,7 +50,7 @@ impl Packages {
         match installed {
             Ok(folder) => Some(Self { folder: folder.clone(), node: folder.join("node_modules/.bin/node") }),
             Err(reason) => {
-                skip(test, reason);
+                skip_outside_ci(test, reason);
                 None
             }
         }

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use skep_conformance::skip::skip;
+use skep_conformance::skip::skip_outside_ci;
 use skep_proxy::stdio::ChildProcess;
 
 use crate::npm::Packages;
@@ -22,7 +22,7 @@ pub(crate) fn python_sdk(test: &str, package: &str) -> Option<PathBuf> {
         pip.args(["-m", "pip", "install", "--quiet", "--retries=1", "--target"]).arg(folder).arg(package);
         pip
     });
-    installed.map_err(|reason| skip(test, &reason)).ok()
+    installed.map_err(|reason| skip_outside_ci(test, &reason)).ok()
 }
 
 /// A client of the first TypeScript SDK for a URL, or for a command that is the server.

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::http::Response;
 use crate::peer::{Peer, STATELESS};
 
 pub(crate) const REVISIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", STATELESS];
@@ -156,22 +157,31 @@ fn changes_are_told_to_those_who_asked() {
     everywhere(check_changes);
 }
 
+const UPDATED: &str = "notifications/resources/updated";
+/// The lists that change, each with the tool that changes it.
+const LISTS: [(&str, &str); 3] = [
+    ("test_trigger_tool_change", "notifications/tools/list_changed"),
+    ("test_trigger_prompt_change", "notifications/prompts/list_changed"),
+    ("test_trigger_resource_change", "notifications/resources/list_changed"),
+];
+
 pub(crate) fn check_changes(peer: &mut Peer) {
-    const UPDATED: &str = "notifications/resources/updated";
     if peer.is_stateless() {
-        let wanted = json!({"notifications": {"resourceSubscriptions": ["demo://counter", "demo://nothing"], "toolsListChanged": true}});
-        let (id, mut stream) = peer.begin("subscriptions/listen", &wanted);
-        let mut next = |peer: &mut Peer, method: &str| match &mut stream {
-            Some(stream) => stream.message().unwrap(),
-            None => peer.wait_for(method),
-        };
-        let tag = json!({"io.modelcontextprotocol/subscriptionId": id});
-        let acknowledged = next(peer, "notifications/subscriptions/acknowledged");
+        let wanted = json!({"resourceSubscriptions": ["demo://counter", "demo://nothing"], "toolsListChanged": true});
+        let mut first = Subscription::begin(peer, &wanted);
         let honoured = json!({"resourceSubscriptions": ["demo://counter"], "toolsListChanged": true});
-        assert_eq!(acknowledged["params"], json!({"notifications": honoured, "_meta": tag}));
-        call(peer, "test_trigger_prompt_change", &json!({}));
+        first.is_told(peer, ACKNOWLEDGED, json!({"notifications": honoured}));
+        let wanted = json!({"promptsListChanged": true, "resourcesListChanged": true});
+        let mut second = Subscription::begin(peer, &wanted);
+        second.is_told(peer, ACKNOWLEDGED, json!({"notifications": wanted}));
+        // Neither is told what only the other one has asked for.
+        for (trigger, told) in LISTS {
+            call(peer, trigger, &json!({}));
+            let asked = if told.contains("/tools/") { &mut first } else { &mut second };
+            asked.is_told(peer, told, json!({}));
+        }
         call(peer, "touch", &json!({}));
-        assert_eq!(next(peer, UPDATED)["params"], json!({"uri": "demo://counter", "_meta": tag}));
+        first.is_told(peer, UPDATED, json!({"uri": "demo://counter"}));
     } else {
         // A process that clients share tells those who listen.
         peer.listen();
@@ -180,9 +190,41 @@ pub(crate) fn check_changes(peer: &mut Peer) {
         assert_eq!(peer.wait_for(UPDATED)["params"], json!({"uri": "demo://counter"}));
         assert_eq!(peer.result("resources/unsubscribe", &json!({"uri": "demo://counter"})), json!({}));
         call(peer, "touch", &json!({}));
-        call(peer, "test_trigger_tool_change", &json!({}));
-        peer.wait_for("notifications/tools/list_changed");
-        assert_eq!(text(&call(peer, "extra_tool", &json!({}))), "This tool comes and goes.");
+        for (trigger, told) in LISTS {
+            call(peer, trigger, &json!({}));
+            peer.wait_for(told);
+        }
+    }
+    assert_eq!(text(&call(peer, "extra_tool", &json!({}))), "This tool comes and goes.");
+    let prompt = peer.result("prompts/get", &json!({"name": "extra_prompt"}));
+    assert_eq!(prompt["messages"][0]["content"]["text"], "This prompt comes and goes.");
+    let resource = peer.result("resources/read", &json!({"uri": "demo://extra"}));
+    assert_eq!(resource["contents"][0]["text"], "This resource comes and goes.");
+}
+
+const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
+
+/// What a client that stands alone has asked to be told.
+struct Subscription {
+    id: Value,
+    /// Where it is told, unless there is one place for everything.
+    stream: Option<Response>,
+}
+
+impl Subscription {
+    fn begin(peer: &mut Peer, wanted: &Value) -> Self {
+        let (id, stream) = peer.begin("subscriptions/listen", &json!({"notifications": wanted}));
+        Self { id, stream }
+    }
+
+    /// The next that it is told is this.
+    fn is_told(&mut self, peer: &mut Peer, method: &str, mut params: Value) {
+        let told = match &mut self.stream {
+            Some(stream) => stream.message().unwrap(),
+            None => peer.wait_for(method),
+        };
+        params["_meta"] = json!({"io.modelcontextprotocol/subscriptionId": self.id});
+        assert_eq!((&told["method"], &told["params"]), (&json!(method), &params));
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use skep_conformance::skip::skip;
+use skep_conformance::skip::skip_outside_ci;
 
 use crate::foreign::Has;
 use crate::once;
@@ -29,7 +29,7 @@ pub(crate) fn peer(test: &str) -> Option<PathBuf> {
     match INSTALLED.get_or_init(install) {
         Ok(folder) => Some(folder.join("bin/rmcp-peer")),
         Err(reason) => {
-            skip(test, reason);
+            skip_outside_ci(test, reason);
             None
         }
     }

@@ -8,7 +8,6 @@ use serde_json::json;
 
 use super::objects;
 use crate::http::Request;
-use crate::outgoing;
 use crate::place::{Place, eventually, speaks};
 use crate::provider::{self, CLIENT_SECRET};
 
@@ -26,7 +25,7 @@ pub(super) struct Callers {
 
 impl Callers {
     pub(super) async fn start(place: &Place, packages: &Path) -> Self {
-        for object in objects::needed(packages).into_iter().chain(outgoing::endpoints()) {
+        for object in objects::needed(packages) {
             place.apply(&object).await;
         }
         let address = place.offer("provider", &json!({"app": "provider"}), 8080).await;

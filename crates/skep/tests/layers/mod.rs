@@ -48,6 +48,7 @@ pub(crate) async fn check(place: &Place, needs: &Needs) {
         (objects::watched(), anybody),
         (objects::everything("everything", "streamable-http"), keeper),
         (objects::everything("events", "sse"), keeper),
+        (objects::everything("lines", "stdio"), keeper),
         (objects::accounts(), Some(accounts.bee.as_str())),
         (objects::fixed(), anybody),
     ];
@@ -58,9 +59,11 @@ pub(crate) async fn check(place: &Place, needs: &Needs) {
     tools_are_shown_counted_and_told_about(served.address("watched"), needs);
     all_at_once(&served, "everything", Client::begin_as, &callers, needs);
     all_at_once(&served, "events", Client::listen_as, &callers, needs);
+    all_at_once(&served, "lines", Client::begin_as, &callers, needs);
     events::check(served.address("events"), &callers);
-    for (name, caller) in [("watched", None), ("everything", Some("keeper")), ("events", Some("keeper"))] {
-        is_recorded(place, &served.0[name].0, caller).await;
+    is_recorded(place, &served.0["watched"].0, None).await;
+    for name in ["everything", "events", "lines"] {
+        is_recorded(place, &served.0[name].0, Some("keeper")).await;
     }
     elsewhere::check(&served, &callers);
     accounts::check(place, served.address("accounts"), &accounts, &callers).await;
@@ -145,7 +148,12 @@ fn one_too_many(client: &Client<'_>, made: usize) {
     for _ in made..TOOL_LIMIT {
         assert_eq!(add(client, 2), (200, json!(5)));
     }
-    let refused = client.send("tools/call", &json!({"name": "add", "arguments": {"a": 2, "b": 3}}));
+    is_too_much(client, "add", &json!({"a": 2, "b": 3}));
+}
+
+/// A call is refused because its bucket is empty.
+fn is_too_much(client: &Client<'_>, tool: &str, arguments: &Value) {
+    let refused = client.send("tools/call", &json!({"name": tool, "arguments": arguments}));
     let wait = refused.header("retry-after").and_then(|seconds| seconds.parse::<u64>().ok());
     assert!(refused.status == 429 && wait.is_some_and(|seconds| seconds > 60), "{} {wait:?}", refused.status);
 }
@@ -157,6 +165,7 @@ fn tools_are_shown_counted_and_told_about(address: &str, needs: &Needs) {
     assert_eq!(say["annotations"]["title"], "Say it", "{say}");
     let (status, said) = anybody.call("say", &json!({"message": "as it is"}));
     assert_eq!((status, &said["result"]["content"][0]["text"]), (200, &json!("as it is")), "{said}");
+    is_too_much(&anybody, "say", &json!({"message": "again"}));
     for tool in ["echo", "sampling"] {
         is_hidden(&anybody, tool);
     }
@@ -175,6 +184,7 @@ fn all_at_once(served: &Served, name: &str, begin: Begin, callers: &Callers, nee
     assert_eq!(keeper.tools(), ["add", "say"]);
     let (status, said) = keeper.call("say", &json!({"message": "as it was"}));
     assert_eq!((status, &said["result"]["content"][0]["text"]), (200, &json!(signed_with(KEY))), "{said}");
+    is_too_much(&keeper, "say", &json!({"message": "again"}));
     is_hidden(&keeper, "echo");
     let (status, refused) = keeper.call("add", &json!({"a": 13, "b": 3}));
     assert_eq!((status, &refused["error"]["message"]), (403, &json!("Request denied by policy")), "{refused}");

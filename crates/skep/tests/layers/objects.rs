@@ -6,7 +6,7 @@ use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 
 use super::TOOL_LIMIT;
-use crate::outgoing::{ENDPOINTS_URL, credentials, remote_proxy};
+use crate::outgoing::{ENDPOINTS_URL, aside, credentials, endpoints, own_server, remote_proxy};
 use crate::place::object;
 use crate::protected::{self, Secret, callbacks, program};
 use crate::provider::{AUDIENCE, CLIENT_SECRET, NODE, SCRIPT};
@@ -16,13 +16,19 @@ pub(super) const ISSUER: &str = "https://provider.default.svc.cluster.local:8443
 /// What only the servers that it is for are shown.
 pub(super) const TOKEN: &str = "a token of ours";
 pub(super) const KEY: &str = "a key of ours";
+/// What is told of a tool instead of what its server says.
+pub(super) const DESCRIPTION: &str = "What the server was shown";
 const OWN: &str = "own";
 const PASSWORD: &str = "a password";
 
 /// Whatever workloads name, and what answers the proxies' questions.
 pub(super) fn needed(packages: &Path) -> Vec<Value> {
     let mut needed = callbacks();
-    needed.extend(provider(packages));
+    let (provider, endpoints) = (provider(packages), endpoints());
+    let trusted = authority(&provider) + &authority(&endpoints);
+    needed.push(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "authorities"},
+        "data": {"ca.crt": trusted}}));
+    needed.extend(provider.into_iter().chain(endpoints));
     needed.extend(redis());
     let kept = [("token", TOKEN), ("key", KEY), ("secret", CLIENT_SECRET), ("password", PASSWORD)];
     let kept: serde_json::Map<String, Value> =
@@ -34,6 +40,8 @@ pub(super) fn needed(packages: &Path) -> Vec<Value> {
     let accounts = json!({"type": "kubernetesServiceAccount", "kubernetesServiceAccount": {}});
     let tools = json!({"toolsFilter": ["add", "say"], "toolsOverride":
         {"echo": {"name": "say", "annotations": {"title": "Say it"}}}});
+    let headers = json!({"toolsFilter": ["headers", "burn"], "toolsOverride":
+        {"headers": {"name": "headers", "description": DESCRIPTION}}});
     let page = json!({"prometheus": {"enabled": true}});
     let decisions = json!({"type": "httpv1", "config": {"claim_mapping": "standard", "http": {"url": ENDPOINTS_URL}}});
     let fixed = json!({"type": "bearerToken", "bearerToken": {"tokenSecretRef": own("token")}});
@@ -41,11 +49,13 @@ pub(super) fn needed(packages: &Path) -> Vec<Value> {
         object("MCPOIDCConfig", "login", &login),
         object("MCPOIDCConfig", "accounts", &accounts),
         object("MCPToolConfig", "tools", &tools),
+        object("MCPToolConfig", "headers", &headers),
         object("MCPTelemetryConfig", "page", &page),
         object("MCPAuthzConfig", "decisions", &decisions),
         object("MCPExternalAuthConfig", "fixed", &fixed),
     ]);
     needed.extend(credentials().map(|(_, config)| config));
+    needed.push(aside());
     needed
 }
 
@@ -53,18 +63,21 @@ fn own(key: &str) -> Value {
     json!({"name": OWN, "key": key})
 }
 
-/// The provider, by https for proxies and without for the test, and the authority that proxies are to believe.
+/// The authority that a program has its certificates from, by its Secret.
+fn authority(program: &[Value]) -> String {
+    let secret = program.iter().find(|object| object["kind"] == "Secret").unwrap();
+    let text: ByteString = serde_json::from_value(secret["data"]["ca.crt"].clone()).unwrap();
+    String::from_utf8(text.0).unwrap()
+}
+
+/// The provider, by https for proxies and without for the test.
 fn provider(packages: &Path) -> Vec<Value> {
     let secret = Secret { name: "provider-keys", keys: protected::keys("provider") };
-    let authority = String::from_utf8(secret.keys["ca.crt"].0.clone()).unwrap();
     let command = format!(
         "cd /provider/packages && HOST=0.0.0.0 PORT=8080 ISSUER={ISSUER} KEYS=/provider/keys \
          exec {NODE} --input-type=module --eval \"$(cat /provider/script/provider.mjs)\""
     );
-    let mut objects = program("provider", &command, ("provider.mjs", SCRIPT), &secret, Some(packages));
-    objects.push(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "authorities"},
-        "data": {"ca.crt": authority}}));
-    objects
+    program("provider", &command, ("provider.mjs", SCRIPT), &secret, Some(packages))
 }
 
 /// A real Redis, which wants a password.
@@ -102,8 +115,13 @@ fn sessions() -> Value {
 }
 
 /// Calls that a bucket is good for. It does not fill while a test runs.
-fn bucket() -> Value {
-    json!({"maxTokens": TOOL_LIMIT, "refillPeriod": "24h"})
+fn bucket(calls: usize) -> Value {
+    json!({"maxTokens": calls, "refillPeriod": "24h"})
+}
+
+/// Somebody's calls, or everybody's together, of all tools and of one that is good for a single call.
+fn limits(whose: &str) -> Value {
+    json!({whose: bucket(TOOL_LIMIT), "tools": [{"name": "echo", whose: bucket(1)}]})
 }
 
 fn server(name: &str, mut spec: Value) -> Value {
@@ -120,7 +138,7 @@ pub(super) fn proved() -> Value {
 /// Anybody may call; tools are shown in another way, counted, recorded and told about.
 pub(super) fn watched() -> Value {
     let spec = json!({"transport": "streamable-http", "toolConfigRef": {"name": "tools"}, "audit": {"enabled": true},
-        "telemetryConfigRef": {"name": "page"}, "rateLimiting": {"shared": bucket()}, "sessionStorage": sessions()});
+        "telemetryConfigRef": {"name": "page"}, "rateLimiting": limits("shared"), "sessionStorage": sessions()});
     server("watched", spec)
 }
 
@@ -128,7 +146,7 @@ pub(super) fn watched() -> Value {
 pub(super) fn everything(name: &str, transport: &str) -> Value {
     let spec = json!({"transport": transport, "oidcConfigRef": login(), "authzConfig": policies(),
         "toolConfigRef": {"name": "tools"}, "audit": {"enabled": true}, "telemetryConfigRef": {"name": "page"},
-        "webhookConfigRef": {"name": protected::DEPLOYMENT}, "rateLimiting": {"perUser": bucket()},
+        "webhookConfigRef": {"name": protected::DEPLOYMENT}, "rateLimiting": limits("perUser"),
         "sessionStorage": sessions()});
     server(name, spec)
 }
@@ -147,10 +165,25 @@ pub(super) fn accounts() -> Value {
 pub(super) fn elsewhere(name: &str, credential: &str, transport: &str) -> Value {
     let headers = json!({"addPlaintextHeaders": {"X-Tenant": "blue"},
         "addHeadersFromSecret": [{"headerName": "X-Key", "valueSecretRef": own("key")}]});
-    let spec = json!({"transport": transport, "oidcConfigRef": login(), "authzConfigRef": {"name": "decisions"},
-        "headerForward": headers, "externalAuthConfigRef": {"name": credential}, "audit": {"enabled": true},
-        "telemetryConfigRef": {"name": "page"}});
+    let mut spec = asking(credential, transport);
+    spec["headerForward"] = headers;
     remote_proxy(name, spec)
+}
+
+/// What servers have in common that get credentials of this kind for each caller, and before which a decision point is asked.
+fn asking(credential: &str, transport: &str) -> Value {
+    json!({"transport": transport, "oidcConfigRef": login(), "authzConfigRef": {"name": "decisions"},
+        "externalAuthConfigRef": {"name": credential}, "toolConfigRef": {"name": "headers"},
+        "audit": {"enabled": true}, "telemetryConfigRef": {"name": "page"}})
+}
+
+/// A server of ours that gets the same, and everything else.
+pub(super) fn ours(name: &str, credential: &str, transport: &str) -> Value {
+    let mut spec = asking(credential, transport);
+    spec["webhookConfigRef"] = json!({"name": protected::DEPLOYMENT});
+    spec["rateLimiting"] = json!({"tools": [{"name": "burn", "perUser": bucket(TOOL_LIMIT)}]});
+    spec["sessionStorage"] = sessions();
+    own_server(name, "/config/certs/authorities/ca.crt", spec)
 }
 
 /// One that gets the same token for everybody.

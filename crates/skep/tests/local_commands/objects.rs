@@ -7,6 +7,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::here::{Here, LIMIT, Said, echo};
+use skep_conformance::control_plane::binaries_or_skip;
 use skep_conformance::ports::free_port;
 
 fn config(name: &str, value: &str) -> Value {
@@ -108,17 +109,14 @@ fn what_pods_cannot_be_without_may_come_with_them() {
 
 #[test]
 fn tables_are_those_of_kubectl() {
-    let Some(kubectl) = std::env::var_os("KUBEBUILDER_ASSETS") else {
-        skep_conformance::skip::skip("tables_are_those_of_kubectl", "KUBEBUILDER_ASSETS is not set");
-        return;
-    };
+    let Some(kubectl) = binaries_or_skip("tables_are_those_of_kubectl") else { return };
     let here = Here::new();
     here.up(&["--no-demo"]);
     for kind in ["namespaces", "nodes", "crds", "services"] {
         let begun = Instant::now();
         loop {
             let ours = here.done(&["get", kind]);
-            let mut command = Command::new(std::path::Path::new(&kubectl).join("kubectl"));
+            let mut command = Command::new(kubectl.join("kubectl"));
             let kubeconfig = here.data().join("kubeconfig");
             let theirs = Said::new(command.args(["get", kind, "--kubeconfig"]).arg(kubeconfig).output());
             if ours == theirs.stdout {

@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import http.server
 import json
+import os
 import queue
 import ssl
 import urllib.parse
@@ -125,18 +126,21 @@ class Endpoint(http.server.BaseHTTPRequestHandler):
 
 
 def reply(message, seen):
-    """A tool that tells the headers of its call, and one that nobody may call."""
+    """A tool that tells the headers of its call, one that nobody may call, and one that nobody is shown."""
     result = {"content": [], "structuredContent": seen}
     if message["method"] == "tools/list":
-        result = {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in ["headers", "burn"]]}
+        result = {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in ["headers", "burn", "sting"]]}
     if message["method"] == "initialize":
         info = {"name": "endpoints", "version": "1"}
         result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": info}
     return json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result})
 
 
-context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-context.load_cert_chain(KEYS + "server.crt", KEYS + "server.key")
-server = http.server.ThreadingHTTPServer(("0.0.0.0", 8443), Endpoint)
-server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+# A proxy in the same cluster that this is the server of says where to listen, and speaks plain HTTP.
+port = os.environ.get("MCP_PORT")
+server = http.server.ThreadingHTTPServer(("0.0.0.0", int(port or 8443)), Endpoint)
+if not port:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(KEYS + "server.crt", KEYS + "server.key")
+    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
 server.serve_forever()

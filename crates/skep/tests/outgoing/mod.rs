@@ -31,13 +31,26 @@ pub(crate) fn remote_proxy(name: &str, mut spec: Value) -> Value {
     object("MCPRemoteProxy", name, &spec)
 }
 
+/// The same as a server of ours, before which a proxy trusts the authorities in this file.
+pub(crate) fn own_server(name: &str, authorities: &str, mut spec: Value) -> Value {
+    let script = json!([{"name": "script", "mountPath": "/endpoints/script"}]);
+    let container = json!({"name": "mcp", "imagePullPolicy": "IfNotPresent", "volumeMounts": script});
+    spec["podTemplateSpec"] = json!({"spec": {"containers": [container],
+        "volumes": [{"name": "script", "configMap": {"name": NAME}}]}});
+    let env = json!([{"name": "SSL_CERT_FILE", "value": authorities}]);
+    spec["resourceOverrides"] = json!({"proxyDeployment": {"env": env}});
+    spec["image"] = json!("shell");
+    spec["args"] = json!([format!("exec python3 /{NAME}/script/{NAME}.py")]);
+    spec["proxyPort"] = json!(8080);
+    object("MCPServer", name, &spec)
+}
+
 /// The kinds of credentials, by the names of what says how to get them, and that itself.
 pub(crate) fn credentials() -> [(&'static str, Value); 3] {
     // The endpoint says who asked by this value.
     let secret = json!({"name": KEYS, "key": "hmac"});
     let arn = |role: &str| format!("arn:aws:iam::123456789012:role/{role}");
-    let exchange = json!({"type": "tokenExchange", "tokenExchange": {"tokenUrl": format!("{ENDPOINTS_URL}/token"),
-        "audience": "backend", "clientId": "exchanger", "clientSecretRef": secret, "scopes": ["read"]}});
+    let exchange = json!({"type": "tokenExchange", "tokenExchange": exchange()});
     let acting = json!({"type": "obo", "obo": {"authority": ENDPOINTS_URL, "audience": "backend", "clientId": "actor",
         "clientSecretRef": secret, "scopes": ["write"], "cacheSkew": "1m"}});
     let signing = json!({"type": "awsSts", "awsSts": {"region": "eu-central-1", "fallbackRoleArn": arn("visitor"),
@@ -45,6 +58,19 @@ pub(crate) fn credentials() -> [(&'static str, Value); 3] {
             {"matcher": "claims.sub == 'helper'", "roleArn": arn("helper"), "priority": 1}]}});
     [("exchanged", exchange), ("acting", acting), ("signed", signing)]
         .map(|(name, spec)| (name, object("MCPExternalAuthConfig", name, &spec)))
+}
+
+fn exchange() -> Value {
+    let secret = json!({"name": KEYS, "key": "hmac"});
+    json!({"tokenUrl": format!("{ENDPOINTS_URL}/token"), "audience": "backend", "clientId": "exchanger",
+        "clientSecretRef": secret, "scopes": ["read"]})
+}
+
+/// What says that a token that was exchanged comes in a header of its own.
+pub(crate) fn aside() -> Value {
+    let mut exchange = exchange();
+    exchange["externalTokenHeaderName"] = json!("X-Upstream-Token");
+    object("MCPExternalAuthConfig", "aside", &json!({"type": "tokenExchange", "tokenExchange": exchange}))
 }
 
 /// What a server is shown instead of somebody's token, by the name of the credential.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use skep_conformance::skip::skip;
+use skep_conformance::skip::skip_outside_ci;
 
 use crate::once;
 
@@ -24,7 +24,7 @@ pub(crate) fn install(test: &str) -> Option<PathBuf> {
         npm.args(["install", "--no-audit", "--no-fund", "--fetch-retries=1", "--prefix"]).arg(folder).args(PACKAGES);
         npm
     });
-    installed.map_err(|reason| skip(test, &reason)).ok()
+    installed.map_err(|reason| skip_outside_ci(test, &reason)).ok()
 }
 
 /// What a client says to get a token for a resource.

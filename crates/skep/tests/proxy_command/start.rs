@@ -1,6 +1,7 @@
 //! A proxy in a pod while it has nothing to serve yet: it answers at once, and stops when it is asked to.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
@@ -21,6 +22,8 @@ enum Cluster {
     Silent,
     /// It takes what it is given, and no pod ever runs.
     Idle,
+    /// The same, and it says that pods run.
+    Lying,
 }
 
 /// Starts it, and gives its address.
@@ -34,7 +37,7 @@ fn cluster(kind: Cluster) -> String {
             std::thread::spawn(move || match kind {
                 // Until the other side has had enough.
                 Cluster::Silent => drop(std::io::copy(&mut &stream, &mut std::io::sink())),
-                Cluster::Idle => while serve(&stream, &objects).is_some() {},
+                Cluster::Idle | Cluster::Lying => while serve(kind, &stream, &objects).is_some() {},
             });
         }
     });
@@ -42,7 +45,7 @@ fn cluster(kind: Cluster) -> String {
 }
 
 /// Answers one request. Nothing when the connection has ended.
-fn serve(mut stream: &TcpStream, objects: &Mutex<HashMap<String, Value>>) -> Option<()> {
+fn serve(kind: Cluster, mut stream: &TcpStream, objects: &Mutex<HashMap<String, Value>>) -> Option<()> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
@@ -91,6 +94,10 @@ fn serve(mut stream: &TcpStream, objects: &Mutex<HashMap<String, Value>>) -> Opt
         for (name, value) in [("uid", json!("u")), ("resourceVersion", json!("1")), ("generation", json!(1))] {
             object["metadata"][name] = value;
         }
+        if matches!(kind, Cluster::Lying) && object["kind"] == "StatefulSet" {
+            object["status"] =
+                json!({"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1});
+        }
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         let place = if path.ends_with(&format!("/{name}")) { path.to_owned() } else { format!("{path}/{name}") };
         objects.insert(place, object.clone());
@@ -102,7 +109,7 @@ fn serve(mut stream: &TcpStream, objects: &Mutex<HashMap<String, Value>>) -> Opt
     stream.write_all(format!("{head}{answer}").as_bytes()).ok()
 }
 
-/// A proxy in a pod of such a cluster.
+/// A proxy in a pod of such a cluster. It tells what it notices in the file `log` of the folder.
 fn proxy(folder: &TempDir, cluster: &str, transport: &str) -> Serving {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let config = json!({"name": "n", "image": "i", "host": "127.0.0.1", "port": port, "target_port": 8080, "transport": transport});
@@ -118,12 +125,13 @@ fn proxy(folder: &TempDir, cluster: &str, transport: &str) -> Serving {
     let path = folder.path().join("kubeconfig");
     std::fs::write(&path, kubeconfig.to_string()).unwrap();
     let mut command = Command::new(cargo_bin!("skep"));
+    let log = File::create(folder.path().join("log")).unwrap();
+    command.args(["run", "--foreground=true", "i"]).current_dir(folder.path()).stdin(Stdio::null()).stderr(log);
     command
-        .args(["run", "--foreground=true", "i"])
-        .current_dir(folder.path())
-        .stdin(Stdio::null())
-        .stderr(Stdio::null());
-    command.env_remove("KUBERNETES_SERVICE_HOST").env("TOOLHIVE_RUNTIME", "kubernetes").env("KUBECONFIG", path);
+        .env("SKEP_ATTACH_TIMEOUT", "300ms")
+        .env_remove("KUBERNETES_SERVICE_HOST")
+        .env("TOOLHIVE_RUNTIME", "kubernetes")
+        .env("KUBECONFIG", path);
     Serving { child: command.spawn().unwrap(), address: format!("127.0.0.1:{port}") }
 }
 
@@ -147,4 +155,12 @@ fn trap_62_a_proxy_that_still_waits_answers_and_stops_when_it_is_asked_to() {
             assert!(TcpStream::connect(&proxy.address).is_err(), "the port is still open");
         }
     }
+}
+
+#[test]
+fn without_a_pod_to_attach_to_it_ends_with_one_after_a_while() {
+    let (folder, cluster) = (TempDir::new().unwrap(), cluster(Cluster::Lying));
+    assert_eq!(proxy(&folder, &cluster, "stdio").end(), Some(1));
+    let said = std::fs::read_to_string(folder.path().join("log")).unwrap();
+    assert!(said.contains("none of its 0 pods runs a process to attach to"), "{said}");
 }

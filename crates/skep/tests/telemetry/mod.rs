@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use skep_conformance::skip::skip;
+use skep_conformance::skip::skip_outside_ci;
 
 use crate::once;
 
@@ -22,7 +22,7 @@ impl Reader {
             pip.args(["-m", "pip", "install", "--quiet", "--retries=1", "--target"]).arg(folder).args(PACKAGES);
             pip
         });
-        installed.map(Self).map_err(|reason| skip(test, &reason)).ok()
+        installed.map(Self).map_err(|reason| skip_outside_ci(test, &reason)).ok()
     }
 
     /// The spans of requests to a collector.

@@ -1,12 +1,13 @@
-//! With which code a proxy ends whose server does not answer any more.
+//! With which code a proxy ends whose server does not answer any more, and what it does when nobody wants one.
 
 use k8s_openapi::api::apps::v1::StatefulSet;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::json;
 
+use super::http::Request;
 use super::machine::{LIMIT, Machine, eventually};
-use super::mcp::until_served;
+use super::mcp::{has_proxy, initialize, until_served};
 use super::servers::{adds, serve};
 
 /// A server on HTTP behind a proxy that gives it up within a second, and has asked it something.
@@ -52,4 +53,46 @@ async fn trap_59_a_proxy_that_has_lost_its_server_ends_with_one_unless_nobody_wa
     assert_eq!(code_of(&machine, "away").await, 1);
     sets.delete("unwanted", &DeleteParams::default()).await.unwrap();
     assert_eq!(code_of(&machine, "unwanted").await, 0);
+}
+
+/// The proxy of a server: its name, and how often its process was started again.
+async fn proxy_of(machine: &Machine, name: &str) -> (String, i32) {
+    let chosen = ListParams::default().labels(&format!("app=mcpserver,app.kubernetes.io/instance={name}"));
+    let pods = machine.pods().list(&chosen).await.unwrap().items;
+    let [pod] = pods.as_slice() else { panic!("{name} has {} proxies", pods.len()) };
+    let containers = pod.status.iter().flat_map(|status| status.container_statuses.iter().flatten());
+    (pod.name_any(), containers.map(|container| container.restart_count).sum())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_scaled_to_zero_is_told_and_waited_for() {
+    let test = "a_server_that_is_scaled_to_zero_is_told_and_waited_for";
+    let Some(machine) = Machine::start_or_skip(test).await else { return };
+    machine.until_installed().await;
+    let mut proxies = Vec::new();
+    for transport in ["stdio", "streamable-http", "sse"] {
+        let spec = json!({"transport": transport, "backendReplicas": 0});
+        proxies.push((transport, serve(&machine, transport, spec).await));
+    }
+    for (name, address) in &proxies {
+        eventually(&format!("{name} says that nobody wants it"), || async {
+            has_proxy(address)?;
+            let mut told = Request::post(&initialize()).send(address);
+            let (status, retry) = (told.status, told.header("retry-after").map(str::to_owned));
+            assert!(status == 503 && retry.is_some(), "{status} {retry:?}: {}", told.text());
+            let said = told.text();
+            if said.contains("the MCP server is scaled to zero") { Ok(()) } else { Err(said) }
+        })
+        .await;
+    }
+    let sets: Api<StatefulSet> = Api::default_namespaced(machine.client.clone());
+    let one = Patch::Merge(json!({"spec": {"replicas": 1}}));
+    for (name, address) in &proxies {
+        let before = proxy_of(&machine, name).await;
+        assert_eq!(before.1, 0, "it ended");
+        sets.patch(name, &PatchParams::default(), &one).await.unwrap();
+        until_served(LIMIT, address, || machine.said()).await;
+        assert!(adds(address), "{name}");
+        assert_eq!(proxy_of(&machine, name).await, before, "another one serves");
+    }
 }

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use skep_conformance::skip::skip;
+use skep_conformance::skip::skip_outside_ci;
 
 use super::http::Request;
 use super::kubectl::Kubectl;
@@ -46,7 +46,7 @@ async fn is_ready(kubectl: &Kubectl, machine: &Machine, test: &str, selector: &[
     })
     .await;
     let sign = offline.into_inner().unwrap();
-    sign.inspect(|sign| skip(test, &format!("the registry cannot be reached ({sign})"))).is_none()
+    sign.inspect(|sign| skip_outside_ci(test, &format!("the registry cannot be reached ({sign})"))).is_none()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -54,7 +54,7 @@ async fn a_server_from_npm_answers() {
     let test = "a_server_from_npm_answers";
     let Some(program) = Kubectl::or_skip(test) else { return };
     if Command::new("npm").arg("--version").output().is_err() {
-        return skip(test, "Node.js is not installed");
+        return skip_outside_ci(test, "Node.js is not installed");
     }
     let Some(machine) = Start::new().or_skip(test).await else { return };
     machine.until_installed().await;
@@ -93,7 +93,7 @@ async fn a_server_from_pypi_answers() {
     });
     let uv = match uv {
         Ok(folder) => folder.join("bin"),
-        Err(reason) => return skip(test, &reason),
+        Err(reason) => return skip_outside_ci(test, &reason),
     };
     let path = format!("{}:{}", uv.display(), std::env::var("PATH").unwrap());
     let Some(machine) = Start::new().variable("PATH", path).or_skip(test).await else { return };

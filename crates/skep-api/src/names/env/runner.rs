@@ -38,6 +38,8 @@ constants! {
 
     /// How long a request to a stdio backend may take.
     pub const PROXY_REQUEST_TIMEOUT: &str = "TOOLHIVE_PROXY_REQUEST_TIMEOUT";
+    /// How long there may be no pod of a stdio backend to attach to. The reference has none.
+    pub const ATTACH_TIMEOUT: &str = "SKEP_ATTACH_TIMEOUT";
     /// `true` or `1` lets remote targets be checked.
     pub const REMOTE_HEALTH_CHECKS: &str = "TOOLHIVE_REMOTE_HEALTHCHECKS";
     /// The time between checks.

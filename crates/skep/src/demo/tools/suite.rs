@@ -187,6 +187,13 @@ pub(super) const TOOLS: &[Tool] = &[
         output: None,
         run: |call, _| Box::pin(async { Ok(toggle(call, &call.demo.extra_prompt, Change::Prompts)) }),
     },
+    Tool {
+        name: "test_trigger_resource_change",
+        description: "Adds the resource demo://extra, or removes it.",
+        input: nothing,
+        output: None,
+        run: |call, _| Box::pin(async { Ok(toggle(call, &call.demo.extra_resource, Change::Resources)) }),
+    },
 ];
 
 /// The tool that comes and goes.
