@@ -100,7 +100,8 @@ impl Bridge {
             }
             method::SET_LOG_LEVEL => {
                 let level = message.param_text(Param::Level)?;
-                let wanted = self.log_levels().set(&client.id, &level);
+                let is_there = || self.clients().get(&client.id).is_some();
+                let wanted = self.log_levels().set(&client.id, &level, is_there);
                 if self.audience() == Audience::OneSession {
                     // What the client asks next counts on it.
                     return Some(self.forward(client.into(), message).await.1);
