@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use skep_mcp::fault::{Fault, INTERNAL_ERROR, METHOD_NOT_FOUND};
 use skep_mcp::lines::{Line, object_in};
 use skep_mcp::{Kind, Message, MetaKey, Param, Payload, method};
@@ -59,7 +60,7 @@ impl Bridge {
                 let heard = self.calls().newest_stream();
                 match heard.or_else(|| listening().map(|client| Arc::clone(client.background()))) {
                     Some(stream) if stream.has_room() => {
-                        stream.push(message.text().clone());
+                        stream.push(kept(message));
                         // A person may have to think about it.
                         self.calls().extend(QUESTION);
                         return true;
@@ -121,6 +122,11 @@ impl Bridge {
         let is_change = name == method::RESOURCE_UPDATED || method::LISTS_CHANGED.contains(&name);
         let heard = self.calls().newest_stream().filter(|_| !is_change);
         let stream = heard.or_else(|| self.clients().only().map(|client| Arc::clone(client.background())));
-        stream.inspect(|stream| stream.offer(message.text().clone())).is_some()
+        stream.inspect(|stream| stream.offer(kept(message))).is_some()
     }
+}
+
+/// A message that may wait for its client. What came is a piece of whatever was read with it, and would keep that.
+fn kept(message: &Message) -> Bytes {
+    Bytes::copy_from_slice(message.text())
 }
