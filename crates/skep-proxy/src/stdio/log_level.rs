@@ -26,12 +26,7 @@ pub(crate) struct LogLevels(Mutex<HashMap<Arc<str>, usize>>);
 
 impl LogLevels {
     /// Sets the level of a session, if that one is still there. When the server needs another level, that is it.
-    pub(crate) fn set(
-        &self,
-        session: &Arc<str>,
-        level: &str,
-        is_there: impl FnOnce() -> bool,
-    ) -> Option<&'static str> {
+    pub(crate) fn set(&self, session: &Arc<str>, level: &str, is_there: impl FnOnce() -> bool) -> Option<&'static str> {
         // One that nobody knows may want anything.
         let rank = LEVELS.iter().position(|known| *known == level).unwrap_or(LEVELS.len() - 1);
         // A session is forgotten under the same lock, after it is gone.
