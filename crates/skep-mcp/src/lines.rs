@@ -9,7 +9,8 @@ pub struct LineSplitter {
     /// So much of the buffer has no line end.
     searched: usize,
     longest: usize,
-    is_skipping: bool,
+    /// What is left of a line that is too long, while it comes.
+    skipped: Option<Ends>,
 }
 
 /// A line without its end.
@@ -17,14 +18,42 @@ pub struct LineSplitter {
 pub enum Line {
     /// All of it.
     Whole(Bytes),
-    /// It was longer than allowed, and is gone.
-    TooLong,
+    /// It was longer than allowed, and is gone but for this.
+    TooLong(Ends),
+}
+
+/// How many bytes are kept of the beginning of a line, and of its end.
+const KEPT: usize = 1 << 10;
+
+/// The beginning and the end of a line that nobody reads. They say what it was.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ends {
+    /// Its first bytes.
+    pub first: Vec<u8>,
+    /// Its last bytes, which may be some of the first.
+    pub last: Vec<u8>,
+}
+
+impl Ends {
+    /// Those of a line.
+    pub fn of(line: &[u8]) -> Self {
+        let mut ends = Self::default();
+        ends.add(line);
+        ends
+    }
+
+    fn add(&mut self, part: &[u8]) {
+        let missing = KEPT.saturating_sub(self.first.len()).min(part.len());
+        self.first.extend_from_slice(&part[..missing]);
+        self.last.extend_from_slice(&part[part.len().saturating_sub(KEPT)..]);
+        self.last.drain(..self.last.len().saturating_sub(KEPT));
+    }
 }
 
 impl LineSplitter {
     /// A splitter of lines up to so many bytes.
     pub fn new(longest: usize) -> Self {
-        Self { buffer: BytesMut::new(), searched: 0, longest, is_skipping: false }
+        Self { buffer: BytesMut::new(), searched: 0, longest, skipped: None }
     }
 
     /// Where to read to. What is read has to be taken with [`Self::next_line`] before more is.
@@ -38,8 +67,8 @@ impl LineSplitter {
             let unsearched = self.buffer.get(self.searched..).unwrap_or_default();
             let Some(end) = memchr::memchr(b'\n', unsearched).map(|end| self.searched + end) else {
                 self.searched = self.buffer.len();
-                if self.searched > self.longest {
-                    self.is_skipping = true;
+                if self.searched > self.longest || self.skipped.is_some() {
+                    self.skipped.get_or_insert_default().add(&self.buffer);
                     self.buffer.clear();
                     self.searched = 0;
                 }
@@ -48,8 +77,10 @@ impl LineSplitter {
             let mut line = self.buffer.split_to(end + 1);
             self.searched = 0;
             line.truncate(end);
-            if std::mem::take(&mut self.is_skipping) || end > self.longest {
-                return Some(Line::TooLong);
+            if end > self.longest || self.skipped.is_some() {
+                let mut ends = self.skipped.take().unwrap_or_default();
+                ends.add(&line);
+                return Some(Line::TooLong(ends));
             }
             let line = trim(line.freeze());
             if !line.is_empty() {
@@ -110,10 +141,22 @@ mod tests {
 
     #[test]
     fn a_line_that_is_too_long_is_told_and_the_next_one_is_read() {
-        let expected = vec![Line::TooLong, whole("ok")];
-        assert_eq!(split(&[b"123456\nok\n"], 5), expected);
-        assert_eq!(split(&[b"1234", b"5678", b"9\nok"], 5), expected);
-        assert_eq!(split(&[b"123456"], 5), vec![Line::TooLong]);
+        let too_long = |line: &[u8]| Line::TooLong(Ends::of(line));
+        assert_eq!(split(&[b"123456\nok\n"], 5), [too_long(b"123456"), whole("ok")]);
+        assert_eq!(split(&[b"1234", b"5678", b"9\nok"], 5), [too_long(b"123456789"), whole("ok")]);
+        assert_eq!(split(&[b"123456"], 5), [too_long(b"123456")]);
+    }
+
+    #[test]
+    fn the_ends_of_a_line_are_kept_however_it_arrives() {
+        let line: Vec<u8> = (0..10 * KEPT).map(|number| b'a' + u8::try_from(number % 26).unwrap()).collect();
+        let expected = Ends { first: line[..KEPT].to_vec(), last: line[9 * KEPT..].to_vec() };
+        assert_eq!(Ends::of(&line), expected);
+        for size in [1, 7, KEPT - 1, KEPT, KEPT + 1, 5 * KEPT] {
+            let text = [&*line, b"\nok\n"].concat();
+            let chunks: Vec<&[u8]> = text.chunks(size).collect();
+            assert_eq!(split(&chunks, 100), [Line::TooLong(expected.clone()), whole("ok")], "{size}");
+        }
     }
 
     #[test]

@@ -58,23 +58,32 @@ impl Payload {
 pub struct ReadError {
     fault: Box<Fault>,
     id: Option<Id>,
+    is_too_deep: bool,
 }
 
 impl ReadError {
     pub(crate) fn not_json(error: &dyn fmt::Display) -> Self {
-        Self { fault: Box::new(Fault::new(PARSE_ERROR, format!("Parse error: {error}"))), id: None }
+        let fault = Box::new(Fault::new(PARSE_ERROR, format!("Parse error: {error}")));
+        Self { fault, id: None, is_too_deep: false }
     }
 
     pub(crate) fn no_message(reason: &str, id: Option<Id>) -> Self {
-        Self { fault: Box::new(Fault::new(INVALID_REQUEST, format!("Invalid request: {reason}"))), id }
+        let fault = Box::new(Fault::new(INVALID_REQUEST, format!("Invalid request: {reason}")));
+        Self { fault, id, is_too_deep: false }
     }
 
     /// A member that is there twice is JSON, but says two things at once.
     pub(crate) fn json(error: JsonError, id: Option<Id>) -> Self {
         match error {
             JsonError::Duplicate { .. } => Self::no_message(&error.to_string(), id),
-            _ => Self { id, ..Self::not_json(&error) },
+            JsonError::TooDeep { .. } => Self { id, is_too_deep: true, ..Self::not_json(&error) },
+            JsonError::Syntax { .. } => Self { id, ..Self::not_json(&error) },
         }
+    }
+
+    /// Whether it may well be a message, which nests deeper than what is read.
+    pub fn is_too_deep(&self) -> bool {
+        self.is_too_deep
     }
 
     /// The error to answer with.

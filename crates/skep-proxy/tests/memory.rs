@@ -44,8 +44,10 @@ async fn nobody_can_make_a_proxy_hold_more_than_its_limits() {
     nested(1).await;
     left(1).await;
     watched(1).await;
+    beside(1).await;
     for (what, most, held) in [
         ("notifications that nobody reads", 8 * MIB, flood(40_000).await),
+        ("notifications beside answers that are large", 8 * MIB, beside(256).await),
         ("lines that are too long", 8 * MIB, lines(64).await),
         ("bodies that are too large", 24 * MIB, bodies(64).await),
         ("bodies that are nested too deeply", 24 * MIB, nested(64).await),
@@ -67,6 +69,27 @@ async fn flood(many: usize) -> usize {
     let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed", "params": {"x": text}});
     for _ in 0..many {
         server.write(&changed).await;
+    }
+    settle(&setup, &mut server, &session).await;
+    held().saturating_sub(begun)
+}
+
+/// A server that tells something small with each answer, which is large.
+async fn beside(many: usize) -> usize {
+    let mut setup = Setup::streamable().await;
+    let (mut server, session) = setup.begin().await;
+    let _unread = setup.send(Request::listen(&session)).await;
+    let begun = held();
+    let result = json!({"text": "x".repeat(MIB / 4)});
+    let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+    for _ in 0..many {
+        let post = Request::post(&call(1, "large")).plain().in_session(&session);
+        let (answer, ()) = tokio::join!(setup.send(post), async {
+            let message = server.expect("tools/call").await;
+            let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+            server.write_line(&format!("{answer}\n{changed}")).await;
+        });
+        assert_eq!(answer.status, 200);
     }
     settle(&setup, &mut server, &session).await;
     held().saturating_sub(begun)

@@ -116,7 +116,7 @@ impl JsonBody {
 fn whole(line: Line) -> Result<Bytes, TooLarge> {
     match line {
         Line::Whole(line) => Ok(line),
-        Line::TooLong => Err(TooLarge),
+        Line::TooLong(_) => Err(TooLarge),
     }
 }
 

@@ -23,6 +23,7 @@ pub(crate) mod parking;
 pub(crate) mod pool;
 mod reading;
 pub(crate) mod record;
+mod room;
 mod rounds;
 pub(crate) mod seal;
 pub(crate) mod server_session;

@@ -12,22 +12,30 @@ use std::time::{Duration, Instant};
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 
-use self::entries::{Entries, Entry, Number};
+use self::entries::{Claim, Entries, Entry, Number};
 use super::holder::Holder;
 use super::http::HttpLine;
 use super::line::{Hosts, Lost, NoSession, Seat, Sharing};
+use super::room::{Place, Room};
 use super::server_session::{Opener, ServerSession};
 use super::settings::{BackendSessions, EraSettings};
 use super::surroundings::Surroundings;
 use super::verdict::Eras;
+use crate::sessions::Whose;
 use crate::turns::Turns;
 
 /// How long a session lives at most, and no longer than the credentials that it was opened with. One that is used then
 /// ends when it is not.
 const OLDEST: Duration = Duration::from_hours(1);
-/// Sessions of one client, and of all.
+/// Sessions of one client, those of all clients at one address that have proved nothing, and of all. Several may be at one
+/// address who cannot be told from each other, and anybody can make up credentials.
 const PER_CLIENT: usize = 8;
+const PER_ADDRESS: usize = 128;
 const ALL: usize = 256;
+/// How many of them those may have who listen, and keep theirs for as long as they like: in all, and who counts as one. The
+/// others are for calls.
+const LISTENING: usize = 128;
+const LISTENING_EACH: usize = 32;
 
 /// What a session is for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -47,6 +55,7 @@ pub(crate) struct Pool {
     idle: Duration,
     oldest: Duration,
     sessions: Mutex<Entries>,
+    listening: Arc<Room>,
     /// One session at a time is opened for a purpose; the others of that purpose find it open.
     opening: Turns<Purpose>,
     farewells: Mutex<tokio::task::JoinSet<()>>,
@@ -60,6 +69,8 @@ pub(crate) struct Lease {
     session: Arc<ServerSession>,
     /// Whether nobody uses it afterwards.
     is_last: bool,
+    /// The place of somebody who listens.
+    _listening: Option<Place>,
 }
 
 /// The sessions of the client that comes by one line.
@@ -68,6 +79,8 @@ pub(crate) struct Seats {
     pub(crate) pool: Arc<Pool>,
     pub(crate) eras: Arc<Eras>,
     pub(crate) line: HttpLine,
+    /// For whom the sessions count.
+    pub(crate) whose: Whose,
     /// What opens the sessions.
     pub(crate) opener: Arc<dyn Opener>,
 }
@@ -75,13 +88,12 @@ pub(crate) struct Seats {
 impl Hosts for Seats {
     fn seat<'a>(&'a self, capabilities: &'a str, sharing: Sharing) -> BoxFuture<'a, Result<Seat, NoSession>> {
         Box::pin(async move {
-            let leased = self.pool.lease(self, capabilities, sharing != Sharing::Shared).await;
+            let leased = self.pool.lease(self, capabilities, sharing).await;
             if let Err(NoSession::Refused(_) | NoSession::Lost(Lost::Refused(_))) = &leased {
                 // A server of sessions would have agreed.
                 self.eras.forget();
             }
-            let mut lease = leased?;
-            lease.is_last = sharing == Sharing::OnlyOnce;
+            let lease = leased?;
             let line = lease.session.line(&self.line);
             let agreed = Arc::clone(&lease.session.agreed);
             Ok(Seat { line, agreed, held: Some(lease) })
@@ -100,6 +112,7 @@ impl Pool {
             idle: settings.session_idle,
             oldest: OLDEST,
             sessions: Mutex::default(),
+            listening: Room::new(LISTENING, LISTENING_EACH),
             opening: Turns::default(),
             farewells: Mutex::default(),
         }
@@ -114,21 +127,29 @@ impl Pool {
         }
     }
 
-    /// A session for a client. An exclusive one has no other user meanwhile.
-    async fn lease(
-        self: &Arc<Self>,
+    /// A session for a client. One that is not shared has no other user meanwhile.
+    async fn lease(self: &Arc<Self>, seats: &Seats, capabilities: &str, sharing: Sharing) -> Result<Lease, NoSession> {
+        let is_last = sharing == Sharing::OnlyOnce;
+        // Before anything is opened.
+        let listening = is_last.then(|| self.listening.take(&seats.whose)).transpose()?;
+        let (number, session) = self.find_or_open(seats, capabilities, sharing != Sharing::Shared).await?;
+        Ok(Lease { pool: Arc::clone(self), number, session, is_last, _listening: listening })
+    }
+
+    async fn find_or_open(
+        &self,
         seats: &Seats,
         capabilities: &str,
         is_exclusive: bool,
-    ) -> Result<Lease, NoSession> {
+    ) -> Result<(Number, Arc<ServerSession>), NoSession> {
         let purpose = Purpose {
             principal: seats.line.holder(),
             surroundings: seats.line.surroundings(),
             capabilities: capabilities.to_owned(),
         };
         let is_exclusive = is_exclusive || !self.keeps(&purpose.principal);
-        if let Some(lease) = self.take(&purpose, is_exclusive) {
-            return Ok(lease);
+        if let Some(found) = self.take(&purpose, is_exclusive) {
+            return Ok(found);
         }
         let turn = (!is_exclusive).then(|| self.opening.of(&purpose));
         // Held across the handshake on purpose: whoever waits here finds the session open.
@@ -136,37 +157,36 @@ impl Pool {
             Some(turn) => Some(turn.come().await),
             None => None,
         };
-        if let Some(lease) = self.take(&purpose, is_exclusive) {
-            return Ok(lease);
+        if let Some(found) = self.take(&purpose, is_exclusive) {
+            return Ok(found);
         }
-        let place = self.make_room(&purpose.principal)?;
+        let claim = Claim { principal: purpose.principal.clone(), whose: seats.whose.clone() };
+        let place = self.make_room(&claim)?;
         let session = Arc::new(seats.opener.open(capabilities).await?);
         let now = Instant::now();
         // Never longer than what it was opened with is good, whatever those who use it show then.
         let until = seats.line.end_of_credentials().into_iter().chain([now + self.oldest]).min().unwrap_or(now);
         let opened = Arc::clone(&session);
-        let entry = Entry { session: opened, purpose, users: 1, is_exclusive, until, used: now };
-        let number = place.arrive(entry);
-        Ok(Lease { pool: Arc::clone(self), number, session, is_last: false })
+        let entry = Entry { session: opened, claim, purpose, users: 1, is_exclusive, until, used: now };
+        Ok((place.arrive(entry), session))
     }
 
     /// A session that is open already.
-    fn take(self: &Arc<Self>, purpose: &Purpose, is_exclusive: bool) -> Option<Lease> {
+    fn take(&self, purpose: &Purpose, is_exclusive: bool) -> Option<(Number, Arc<ServerSession>)> {
         if !self.keeps(&purpose.principal) {
             return None;
         }
-        let (number, session) = self.sessions.lock().take(purpose, is_exclusive)?;
-        Some(Lease { pool: Arc::clone(self), number, session, is_last: false })
+        self.sessions.lock().take(purpose, is_exclusive)
     }
 
     /// A place for a session that is to be opened. Ends sessions that nobody uses, if there are too many.
-    fn make_room(&self, principal: &Holder) -> Result<Coming<'_>, NoSession> {
+    fn make_room(&self, claim: &Claim) -> Result<Coming<'_>, NoSession> {
         let mut gone = Vec::new();
-        let made = self.sessions.lock().make_room(principal, &mut gone);
+        let made = self.sessions.lock().make_room(claim, &mut gone);
         for session in gone {
             self.end(session);
         }
-        made.map(|()| Coming { pool: self, principal: Some(principal.clone()) })
+        made.map(|()| Coming { pool: self, claim: Some(claim.clone()) })
     }
 
     /// Ends the sessions that were not used for too long.
@@ -199,15 +219,15 @@ impl Pool {
 /// The place of a session that is being opened. When it is open it has a place of its own.
 struct Coming<'a> {
     pool: &'a Pool,
-    principal: Option<Holder>,
+    claim: Option<Claim>,
 }
 
 impl Coming<'_> {
     /// The session is open.
     fn arrive(mut self, entry: Entry) -> Number {
         let mut sessions = self.pool.sessions.lock();
-        if let Some(principal) = self.principal.take() {
-            sessions.leave_room(&principal);
+        if let Some(claim) = self.claim.take() {
+            sessions.leave_room(&claim);
         }
         sessions.insert(entry)
     }
@@ -215,8 +235,8 @@ impl Coming<'_> {
 
 impl Drop for Coming<'_> {
     fn drop(&mut self) {
-        if let Some(principal) = self.principal.take() {
-            self.pool.sessions.lock().leave_room(&principal);
+        if let Some(claim) = self.claim.take() {
+            self.pool.sessions.lock().leave_room(&claim);
         }
     }
 }

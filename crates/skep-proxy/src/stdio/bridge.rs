@@ -216,8 +216,15 @@ impl Bridge {
         self.legacy_clients.lock().get(id).cloned()
     }
 
+    /// Keeps the session of a client that is older than the process, if that one is still there.
     pub(super) fn keep_legacy_client(&self, client: Arc<LegacyClient>) {
-        self.legacy_clients.lock().insert(Arc::clone(client.id()), client);
+        let mut kept = self.legacy_clients.lock();
+        // A session is forgotten under the same lock, after it is gone.
+        if self.clients.get(client.id()).is_some() {
+            kept.insert(Arc::clone(client.id()), client);
+        } else {
+            client.close();
+        }
     }
 
     pub(crate) fn readiness(&self) -> &Readiness {

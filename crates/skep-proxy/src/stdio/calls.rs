@@ -206,6 +206,12 @@ impl Calls {
         true
     }
 
+    /// Tells whoever asked that there was an answer, and why it is lost. Whether somebody waits for it.
+    pub(super) fn unreadable(&self, number: u64, fault: &Fault) -> bool {
+        let call = self.waiting.lock().remove(&number);
+        call.inspect(|call| call.fail(fault, End::Refused(fault.code))).is_some()
+    }
+
     /// Hands on what is reported about a request. `place` is where its number is, and `json` that number.
     pub(super) fn reported(&self, message: &Message, place: Span, json: &str) -> bool {
         // Some servers write as text what was a number.

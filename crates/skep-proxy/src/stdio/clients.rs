@@ -174,18 +174,26 @@ impl Clients {
     }
 
     /// Tells all clients that listen.
-    pub(crate) fn tell_all(&self, message: &Bytes) {
-        for client in self.0.lock().values().filter(|client| client.background.is_read()) {
-            client.background.offer(message.clone());
-        }
+    pub(crate) fn tell_all(&self, message: &[u8]) {
+        offer(self.0.lock().values(), message);
     }
 
     /// Tells some of the clients that listen.
-    pub(crate) fn tell(&self, sessions: &[Arc<str>], message: &Bytes) {
+    pub(crate) fn tell(&self, sessions: &[Arc<str>], message: &[u8]) {
         let clients = self.0.lock();
-        for client in sessions.iter().filter_map(|id| clients.get(id)).filter(|client| client.background.is_read()) {
-            client.background.offer(message.clone());
-        }
+        offer(sessions.iter().filter_map(|id| clients.get(id)), message);
+    }
+}
+
+/// Tells those who listen, all of them from one copy: what came is a piece of whatever was read with it, and would keep that.
+fn offer<'a>(clients: impl Iterator<Item = &'a Arc<Client>>, message: &[u8]) {
+    let mut listening = clients.filter(|client| client.background.is_read()).peekable();
+    if listening.peek().is_none() {
+        return;
+    }
+    let message = Bytes::copy_from_slice(message);
+    for client in listening {
+        client.background.offer(message.clone());
     }
 }
 
@@ -199,7 +207,7 @@ mod tests {
         let [a, b] = ["a", "b"].map(|id| clients.open(&id.into(), Revision::November2025, true));
         let reading = a.background().read(());
         assert_eq!(clients.listening(), [Arc::clone(&a.id)]);
-        clients.tell_all(&Bytes::from_static(b"{}"));
+        clients.tell_all(b"{}");
         assert_eq!((a.background().bytes(), b.background().bytes()), (2, 0));
         drop(reading);
         assert!(clients.listening().is_empty());

@@ -77,8 +77,8 @@ impl EventStream {
     }
 
     fn of(name: u64, is_resumable: bool, keeper: Weak<Kept>) -> Arc<Self> {
-        let owed = AtomicUsize::new(0);
-        Arc::new(Self { name, is_resumable, owed, log: Mutex::default(), changed: Notify::new(), keeper })
+        let (owed, log) = (AtomicUsize::new(0), Mutex::new(Log::new(is_resumable)));
+        Arc::new(Self { name, is_resumable, owed, log, changed: Notify::new(), keeper })
     }
 
     pub(crate) fn name(&self) -> u64 {

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use skep_mcp::fault::{Fault, INTERNAL_ERROR, METHOD_NOT_FOUND};
-use skep_mcp::lines::{Line, object_in};
-use skep_mcp::{Kind, Message, MetaKey, Param, Payload, method};
+use skep_mcp::lines::{Ends, Line, object_in};
+use skep_mcp::{Kind, Message, MetaKey, Param, Payload, json, method};
 
 use super::audience::Audience;
 use super::bridge::Bridge;
+use super::unreadable;
 
 /// How long a client may take for an answer, while its own request waits.
 const QUESTION: Duration = Duration::from_mins(5);
@@ -16,9 +18,13 @@ const QUESTION: Duration = Duration::from_mins(5);
 impl Bridge {
     /// Takes a line of the server's output.
     pub(super) fn receive(&self, line: Line) {
-        let Line::Whole(line) = line else {
-            tracing::warn!(limit = self.limits().line_bytes, "the MCP server wrote a line that is too long");
-            return;
+        let line = match line {
+            Line::Whole(line) => line,
+            Line::TooLong(ends) => {
+                let limit = self.limits().line_bytes;
+                tracing::warn!(limit, "the MCP server wrote a line that is too long");
+                return self.lose_answer(&ends, &format!("it has more than {limit} bytes"));
+            }
         };
         // Programs print other text around their messages, and characters of a message are never touched.
         let payload = Payload::read(line.clone()).or_else(|error| {
@@ -28,7 +34,22 @@ impl Bridge {
         match payload {
             Ok(Payload::Single(message)) => self.take(&message),
             Ok(Payload::Batch(messages)) => messages.iter().flatten().for_each(|message| self.take(message)),
-            Err(error) => tracing::debug!(%error, bytes = line.len(), "the MCP server wrote a line that is no message"),
+            Err(error) => {
+                tracing::debug!(%error, bytes = line.len(), "the MCP server wrote a line that is no message");
+                if error.is_too_deep() {
+                    self.lose_answer(&Ends::of(&line), &format!("it nests deeper than {} values", json::DEPTH));
+                }
+            }
+        }
+    }
+
+    /// Tells whoever waits for an answer that it cannot be read.
+    fn lose_answer(&self, ends: &Ends, why: &str) {
+        let fault = Fault::new(INTERNAL_ERROR, format!("the answer of the MCP server cannot be read: {why}"));
+        if let Some(number) = unreadable::number(ends)
+            && self.calls().unreadable(number, &fault)
+        {
+            tracing::warn!(why, "an answer of the MCP server is lost");
         }
     }
 
@@ -59,7 +80,7 @@ impl Bridge {
                 let heard = self.calls().newest_stream();
                 match heard.or_else(|| listening().map(|client| Arc::clone(client.background()))) {
                     Some(stream) if stream.has_room() => {
-                        stream.push(message.text().clone());
+                        stream.push(kept(message));
                         // A person may have to think about it.
                         self.calls().extend(QUESTION);
                         return true;
@@ -121,6 +142,11 @@ impl Bridge {
         let is_change = name == method::RESOURCE_UPDATED || method::LISTS_CHANGED.contains(&name);
         let heard = self.calls().newest_stream().filter(|_| !is_change);
         let stream = heard.or_else(|| self.clients().only().map(|client| Arc::clone(client.background())));
-        stream.inspect(|stream| stream.offer(message.text().clone())).is_some()
+        stream.inspect(|stream| stream.offer(kept(message))).is_some()
     }
+}
+
+/// A message that may wait for its client. What came is a piece of whatever was read with it, and would keep that.
+fn kept(message: &Message) -> Bytes {
+    Bytes::copy_from_slice(message.text())
 }

@@ -25,11 +25,12 @@ pub(crate) fn is_known(level: &str) -> bool {
 pub(crate) struct LogLevels(Mutex<HashMap<Arc<str>, usize>>);
 
 impl LogLevels {
-    /// Sets the level of a session. When the server needs another one, that is it.
-    pub(crate) fn set(&self, session: &Arc<str>, level: &str) -> Option<&'static str> {
+    /// Sets the level of a session, if that one is still there. When the server needs another level, that is it.
+    pub(crate) fn set(&self, session: &Arc<str>, level: &str, is_there: impl FnOnce() -> bool) -> Option<&'static str> {
         // One that nobody knows may want anything.
         let rank = LEVELS.iter().position(|known| *known == level).unwrap_or(LEVELS.len() - 1);
-        self.change(|levels| levels.insert(Arc::clone(session), rank))
+        // A session is forgotten under the same lock, after it is gone.
+        self.change(|levels| is_there().then(|| levels.insert(Arc::clone(session), rank))?)
     }
 
     /// Forgets a session. When the server needs another level, that is it.
@@ -62,11 +63,19 @@ mod tests {
     fn the_server_is_told_when_the_most_talkative_level_changes() {
         let levels = LogLevels::default();
         let (a, b) = (Arc::from("a"), Arc::from("b"));
-        assert_eq!(levels.set(&a, "error"), Some("error"));
-        assert_eq!(levels.set(&b, "alert"), None);
-        assert_eq!(levels.set(&b, "whatever"), Some("debug"));
+        let set = |session, level| levels.set(session, level, || true);
+        assert_eq!(set(&a, "error"), Some("error"));
+        assert_eq!(set(&b, "alert"), None);
+        assert_eq!(set(&b, "whatever"), Some("debug"));
         assert_eq!(levels.forget("b"), Some("error"));
         assert_eq!(levels.forget("a"), None);
+        assert_eq!(levels.level(), None);
+    }
+
+    #[test]
+    fn whoever_has_left_sets_no_level() {
+        let levels = LogLevels::default();
+        assert_eq!(levels.set(&Arc::from("a"), "debug", || false), None);
         assert_eq!(levels.level(), None);
     }
 

@@ -30,6 +30,7 @@ mod sse;
 mod standing_alone;
 mod streamable;
 mod subscriptions;
+mod unreadable;
 
 pub use bridge::Bridge;
 pub use connect::{ChildProcess, ChildProcesses, ConnectError, Connector, Streams};

@@ -1,12 +1,10 @@
 //! What the proxy does with the messages of clients, whichever transport they came by.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use http::StatusCode;
 use serde_json::json;
 use skep_mcp::fault::{Fault, METHOD_NOT_FOUND};
-use skep_mcp::{Message, Param, Revision, method};
+use skep_mcp::{Message, Param, method};
 
 use super::audience::Audience;
 use super::bridge::Bridge;
@@ -100,7 +98,8 @@ impl Bridge {
             }
             method::SET_LOG_LEVEL => {
                 let level = message.param_text(Param::Level)?;
-                let wanted = self.log_levels().set(&client.id, &level);
+                let is_there = || self.clients().get(&client.id).is_some();
+                let wanted = self.log_levels().set(&client.id, &level, is_there);
                 if self.audience() == Audience::OneSession {
                     // What the client asks next counts on it.
                     return Some(self.forward(client.into(), message).await.1);
@@ -120,14 +119,13 @@ impl Bridge {
     }
 
     /// The answer to a request whose client takes no stream.
-    pub(super) async fn ask(&self, client: Option<&Arc<Client>>, message: &Message) -> Bytes {
+    pub(super) async fn ask(&self, client: &Client, message: &Message) -> Bytes {
         if let Err(refusal) = self.handshake().agree(self.calls(), None).await {
             return handshake::refusal(message.owned_id().as_ref(), &refusal).into();
         }
-        match self.answer_locally(client.map(Arc::as_ref), message).await {
+        match self.answer_locally(Some(client), message).await {
             Some(answer) => answer,
-            // Batches, and requests without a session, are of the revision that is assumed where none is told.
-            None => self.forward(Caller::of(client.map(AsRef::as_ref), Some(Revision::ASSUMED)), message).await.1,
+            None => self.forward(client.into(), message).await.1,
         }
     }
 

@@ -195,7 +195,7 @@ fn begin(bridge: Arc<Bridge>, client: Arc<Client>, message: Message) -> Result<(
         let answer = if message.method() == method::INITIALIZE {
             initialize(&bridge, &client, &message).await
         } else {
-            bridge.ask(Some(&client), &message).await
+            bridge.ask(&client, &message).await
         };
         client.background().answer(answer, message.owned_id().as_ref());
         drop((owed, share));

@@ -80,13 +80,15 @@ impl Transparent {
     ) -> Result<Answer, Answer> {
         intake::require_json(&parts.headers)?;
         let accepts = Accepts::read(&parts.headers)?.for_answer(&message)?;
+        let whose = Whose::of(parts, peer);
         let client = ModernClient {
-            client: parking::Client { holder: line.holder(), whose: Whose::of(parts, peer) },
+            client: parking::Client { holder: line.holder(), whose: whose.clone() },
             states: self.bridging.seals.of(&self.sessions, parts, &message).await?,
             hosts: Arc::new(Seats {
                 pool: Arc::clone(&self.bridging.pool),
                 eras: Arc::clone(&self.bridging.eras),
                 line,
+                whose,
                 opener,
             }),
             parking: Arc::clone(&self.bridging.parking),

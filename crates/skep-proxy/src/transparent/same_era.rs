@@ -164,7 +164,7 @@ impl Lines {
                     Vec::new()
                 }
             },
-            Line::TooLong => self.looked_at.loss(Problem::TooLarge).unwrap_or_default().into(),
+            Line::TooLong(_) => self.looked_at.loss(Problem::TooLarge).unwrap_or_default().into(),
         }
     }
 }

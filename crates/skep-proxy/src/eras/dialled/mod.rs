@@ -3,7 +3,6 @@
 //! On HTTP+SSE messages are not tied to requests, like on standard input and output. So where one side speaks it and the
 //! other one speaks streamable HTTP, it is the [`Bridge`] that knows whose they are.
 
-mod room;
 mod sse;
 mod streamable;
 
@@ -19,12 +18,12 @@ use serde_json::{Value, json};
 use skep_mcp::{Revision, method};
 use tokio_util::sync::CancellationToken;
 
-use self::room::Room;
 use self::sse::SseServer;
 use self::streamable::StreamableServer;
 use super::http::HttpLine;
 use super::line::{self, Lost, NoSession, is_away};
 use super::own_name;
+use super::room::Room;
 use super::server_session::{Opener, ServerSession};
 use crate::limits::Limits;
 use crate::middleware::aws_sts::Signer;
@@ -32,6 +31,9 @@ use crate::sessions::Whose;
 use crate::stdio::{Bridge, Connector};
 use crate::transparent::upstream::{Outgoing, Upstream};
 
+/// Sessions at the same time, and those of one client.
+const ALL: usize = 1024;
+const PER_CLIENT: usize = 256;
 /// Bytes between the bridge and a server that are under way.
 const BUFFER: usize = 64 << 10;
 
@@ -97,7 +99,7 @@ impl Dialled {
         Arc::new(Self {
             bridge: Bridge::of_connections(patient),
             known: Arc::default(),
-            room: Arc::default(),
+            room: Room::new(ALL, PER_CLIENT),
             found: ArcSwapOption::empty(),
             upstream: upstream.clone(),
             largest: limits.line_bytes,

@@ -16,12 +16,12 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
-use super::room::Place;
 use super::{BUFFER, Credentials};
 use crate::answer;
 use crate::eras::http::{is_stream, refusal};
 use crate::eras::line::Lost;
 use crate::eras::modern_client::Running;
+use crate::eras::room::Place;
 use crate::limits;
 use crate::stdio::{ConnectError, Connector, Streams};
 use crate::transparent::upstream::{FromServer, Upstream, resolve};

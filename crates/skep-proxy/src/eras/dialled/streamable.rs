@@ -17,11 +17,11 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::room::Place;
 use super::{BUFFER, Credentials};
 use crate::eras::http::HttpLine;
 use crate::eras::line::{Line, Lost, Replies};
 use crate::eras::modern_client::Running;
+use crate::eras::room::Place;
 use crate::limits;
 use crate::pauses::Pauses;
 use crate::stdio::{ConnectError, Connector, Streams};

@@ -35,6 +35,11 @@ fn line(token: Option<&'static str>) -> HttpLine {
     HttpLine::modern(upstream, http::Uri::from_static("http://127.0.0.1:9/mcp"), headers, 1024, mirrors, Arc::default())
 }
 
+/// Somebody who has proved nothing, at an address.
+fn at(last: u8) -> Whose {
+    Whose::At(Some([10, 0, 0, last].into()))
+}
+
 struct Setup {
     pool: Arc<Pool>,
     opener: Arc<Counting>,
@@ -48,13 +53,13 @@ impl Setup {
     }
 
     async fn lease(&self, token: Option<&'static str>) -> Lease {
-        self.try_lease(token, false).await.unwrap()
+        self.try_lease(token, at(1), Sharing::Shared).await.unwrap()
     }
 
-    async fn try_lease(&self, token: Option<&'static str>, is_exclusive: bool) -> Result<Lease, NoSession> {
+    async fn try_lease(&self, token: Option<&'static str>, whose: Whose, sharing: Sharing) -> Result<Lease, NoSession> {
         let (pool, opener) = (Arc::clone(&self.pool), Arc::clone(&self.opener));
-        let seats = Seats { pool, eras: Arc::default(), line: line(token), opener };
-        self.pool.lease(&seats, "{}", is_exclusive).await
+        let seats = Seats { pool, eras: Arc::default(), line: line(token), whose, opener };
+        self.pool.lease(&seats, "{}", sharing).await
     }
 
     fn opened(&self) -> usize {
@@ -123,14 +128,71 @@ async fn a_session_that_is_old_ends_but_never_while_it_is_used() {
 
 #[tokio::test]
 async fn those_who_come_at_once_get_no_more_sessions_than_those_who_come_one_after_the_other() {
-    for (token, most) in [(None, ALL), (Some("Bearer a"), PER_CLIENT)] {
+    for (token, most) in [(None, PER_ADDRESS), (Some("Bearer a"), PER_CLIENT)] {
         let setup = Setup::new(BackendSessions::PerPrincipal, |_| {});
-        let all = (0..most + 20).map(|_| setup.try_lease(token, true));
+        let all = (0..most + 20).map(|_| setup.try_lease(token, at(1), Sharing::Alone));
         let (leases, full): (Vec<_>, Vec<_>) =
             futures::future::join_all(all).await.into_iter().partition(Result::is_ok);
         assert_eq!((leases.len(), setup.opened(), setup.open()), (most, most, most), "{token:?}");
         assert!(full.iter().all(|none| matches!(none, Err(NoSession::Full))));
         drop(leases);
-        assert!(setup.try_lease(token, true).await.is_ok(), "there is room again");
+        assert!(setup.try_lease(token, at(1), Sharing::Alone).await.is_ok(), "there is room again");
     }
+}
+
+#[tokio::test]
+async fn whoever_proves_nothing_does_not_take_the_places_of_those_elsewhere() {
+    let setup = Setup::new(BackendSessions::PerPrincipal, |_| {});
+    let lease = async |whose: Whose| setup.try_lease(None, whose, Sharing::Alone).await;
+    let mut leases = Vec::new();
+    for last in 1..=2 {
+        for _ in 0..PER_ADDRESS {
+            leases.push(lease(at(last)).await.unwrap());
+        }
+        assert!(matches!(lease(at(last)).await, Err(NoSession::Full)));
+    }
+    assert_eq!(setup.open(), ALL);
+    assert!(matches!(lease(at(3)).await, Err(NoSession::Full)), "there are no more");
+    leases.truncate(PER_ADDRESS);
+    leases.push(lease(at(3)).await.unwrap());
+    assert!(lease(at(1)).await.is_err());
+    let known = setup.try_lease(Some("Bearer a"), Whose::Known("ann".into()), Sharing::Alone).await;
+    assert!(known.is_ok());
+    drop((leases, known));
+    assert_eq!(setup.open(), 1, "only whoever is known keeps one");
+}
+
+#[tokio::test]
+async fn credentials_that_somebody_makes_up_end_the_sessions_of_others_at_the_same_address_only() {
+    let setup = Setup::new(BackendSessions::PerPrincipal, |_| {});
+    let tokens: Vec<&'static str> = (0..=PER_ADDRESS).map(|number| &*format!("Bearer {number}").leak()).collect();
+    let other = setup.try_lease(Some("Bearer other"), at(2), Sharing::Shared).await.unwrap();
+    drop(other);
+    for token in &tokens {
+        drop(setup.try_lease(Some(token), at(1), Sharing::Shared).await.unwrap());
+    }
+    assert_eq!(setup.open(), PER_ADDRESS + 1);
+    let opened = setup.opened();
+    drop(setup.try_lease(Some("Bearer other"), at(2), Sharing::Shared).await.unwrap());
+    drop(setup.try_lease(Some(tokens[1]), at(1), Sharing::Shared).await.unwrap());
+    assert_eq!(setup.opened(), opened, "they are still there");
+    drop(setup.try_lease(Some(tokens[0]), at(1), Sharing::Shared).await.unwrap());
+    assert_eq!(setup.opened(), opened + 1, "this one was not used for the longest time");
+}
+
+#[tokio::test]
+async fn whoever_listens_leaves_sessions_for_those_who_call() {
+    let setup = Setup::new(BackendSessions::PerPrincipal, |_| {});
+    let mut leases = Vec::new();
+    for last in (1..).take(LISTENING / LISTENING_EACH) {
+        for _ in 0..LISTENING_EACH {
+            leases.push(setup.try_lease(None, at(last), Sharing::OnlyOnce).await.unwrap());
+        }
+        let more = setup.try_lease(None, at(last), Sharing::OnlyOnce).await;
+        assert!(matches!(more, Err(NoSession::TooMany(LISTENING_EACH))));
+        leases.push(setup.try_lease(None, at(last), Sharing::Alone).await.unwrap());
+    }
+    assert!(matches!(setup.try_lease(None, at(99), Sharing::OnlyOnce).await, Err(NoSession::Full)));
+    leases.remove(0);
+    assert!(setup.try_lease(None, at(99), Sharing::OnlyOnce).await.is_ok());
 }

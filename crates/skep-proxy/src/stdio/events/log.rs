@@ -10,6 +10,8 @@ use crate::limits;
 
 #[derive(Debug, Default)]
 pub(super) struct Log {
+    /// Whether a reader may come back for what was given to it.
+    is_resumable: bool,
     pub(super) events: VecDeque<Event>,
     pub(super) bytes: usize,
     pub(super) next: u64,
@@ -30,6 +32,11 @@ pub(super) struct Event {
 }
 
 impl Log {
+    /// One without events.
+    pub(super) fn new(is_resumable: bool) -> Self {
+        Self { is_resumable, ..Self::default() }
+    }
+
     pub(super) fn push(&mut self, data: Bytes) {
         self.bytes += data.len();
         self.events.push_back(Event { number: self.next, data });
@@ -37,9 +44,11 @@ impl Log {
         self.trim();
     }
 
-    /// Forgets the oldest events that a reader was given.
+    /// Forgets the oldest events that a reader was given, and all of them if nobody comes back for them.
     pub(super) fn trim(&mut self) {
-        while (self.events.len() > limits::EVENTS_PER_STREAM || self.bytes > limits::EVENT_BYTES_PER_STREAM)
+        while (!self.is_resumable
+            || self.events.len() > limits::EVENTS_PER_STREAM
+            || self.bytes > limits::EVENT_BYTES_PER_STREAM)
             && self.events.front().is_some_and(|event| event.number < self.delivered)
         {
             if let Some(event) = self.events.pop_front() {

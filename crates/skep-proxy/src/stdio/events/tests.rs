@@ -57,3 +57,20 @@ fn what_is_not_read_is_bounded_and_the_answer_is_not_lost() {
     assert_eq!(log.events.len(), limits::EVENTS_PER_STREAM + 1);
     assert_eq!(log.events.back().unwrap().data, "answer");
 }
+
+#[tokio::test]
+async fn what_was_read_is_kept_only_where_somebody_may_come_back_for_it() {
+    for (is_resumable, kept) in [(true, 3), (false, 1)] {
+        let stream = EventStream::new(0, is_resumable);
+        let mut body = stream.read(());
+        for text in ["1", "2"] {
+            stream.push(message(text));
+            body.frame().await.unwrap().unwrap();
+        }
+        stream.push(message("3"));
+        assert_eq!((stream.log.lock().events.len(), stream.bytes()), (kept, kept));
+        stream.close();
+        let rest = collect(body).await;
+        assert!(rest.ends_with("data: 3\n\n") && !rest.contains("data: 2"), "{rest}");
+    }
+}

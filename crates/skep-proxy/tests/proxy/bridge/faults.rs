@@ -226,3 +226,32 @@ async fn trap_70_a_server_that_is_gone_for_good_is_not_looked_for() {
     let ended = tokio::time::timeout(PATIENCE, &mut setup.link).await.unwrap().unwrap();
     assert_eq!(ended.unwrap_err().to_string(), "no more servers");
 }
+
+#[tokio::test]
+async fn an_answer_that_cannot_be_read_is_told_at_once() {
+    let mut setup = Setup::with_limits(Limits { line_bytes: 1 << 16, ..limits() }).await;
+    let (mut server, session) = setup.begin().await;
+    let long = json!("x".repeat(1 << 17)).to_string();
+    let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    for (result, why) in [(&long, "it has more than 65536 bytes"), (&deep, "it nests deeper than 127 values")] {
+        // Some servers write the id first, and some write it last.
+        for is_first in [true, false] {
+            for post in [Request::post(&call("a", "large")), Request::post(&call("a", "large")).plain()] {
+                let (mut answer, ()) = tokio::join!(setup.send(post.in_session(&session)), async {
+                    let id = server.expect("tools/call").await["id"].clone();
+                    let line = if is_first {
+                        format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
+                    } else {
+                        format!(r#"{{"result":{result},"jsonrpc":"2.0","id":{id}}}"#)
+                    };
+                    server.write_line(&line).await;
+                });
+                let is_stream = answer.header("content-type") == Some("text/event-stream");
+                let told = if is_stream { answer.message().await.unwrap() } else { answer.json().await };
+                let expected = format!("the answer of the MCP server cannot be read: {why}");
+                let error = json!({"code": -32603, "message": expected});
+                assert_eq!(told, json!({"jsonrpc": "2.0", "id": "a", "error": error}), "{is_first}");
+            }
+        }
+    }
+}

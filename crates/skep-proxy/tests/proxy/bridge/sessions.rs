@@ -181,6 +181,14 @@ async fn batches_are_for_the_one_revision_that_has_them() {
     let batch = json!([call(1, "a"), note, call("1", "b"), 7]);
     let post = |session: &str, batch: &serde_json::Value| Request::post(batch).in_session(session);
     assert_eq!(setup.send(post(&newer, &batch)).await.status, 400);
+    // Whoever has agreed to that revision has a session.
+    for without in [
+        Request::post(&json!([call(1, "a")])),
+        Request::post(&json!([call(1, "a")])).header("MCP-Protocol-Version", "2025-03-26"),
+    ] {
+        let mut refused = setup.send(without).await;
+        assert_eq!((refused.status, &refused.json().await["error"]["code"]), (400, &json!(-32600)));
+    }
     assert_eq!(setup.send(post(&older, &json!([initialize("2025-03-26")]))).await.status, 400);
     assert_eq!(setup.send(post(&older, &json!([]))).await.status, 400);
     let (mut answer, ()) = tokio::join!(setup.send(post(&older, &batch)), async {
@@ -221,7 +229,7 @@ async fn what_wants_no_answer_and_is_of_no_session_never_reaches_the_server() {
     for batch in [json!([notes[0]]), json!([call(1, "a"), notes[0]]), json!([reply])] {
         assert_eq!(setup.send(Request::post(&batch)).await.status, 400, "{batch}");
     }
-    let (answer, ()) = tokio::join!(setup.send(Request::post(&json!([call(1, "a")]))), async {
+    let (answer, ()) = tokio::join!(setup.send(Request::post(&call(1, "a"))), async {
         let message = server.expect("tools/call").await;
         server.answer(&message, &json!({})).await;
     });

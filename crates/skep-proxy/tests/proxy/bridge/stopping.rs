@@ -7,7 +7,7 @@ use skep_proxy::Forwarded;
 
 use super::server::Setup;
 use super::sse;
-use crate::http::{PATIENCE, Response, call, modern};
+use crate::http::{PATIENCE, Response, call, initialize, modern, request};
 
 /// Much less than a proxy has patience with calls.
 const AT_ONCE: Duration = Duration::from_secs(5);
@@ -85,6 +85,34 @@ async fn a_stream_of_events_ends_at_once_or_after_the_answers_that_it_owes() {
     server.answer(&asked, &json!({"done": true})).await;
     assert_eq!(asking.message().await.unwrap()["result"], json!({"done": true}));
     assert_eq!(asking.message().await, None);
+    setup.stopped().await;
+    assert!(begun.elapsed() < AT_ONCE, "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn a_client_that_left_while_its_handshake_was_made_is_forgotten() {
+    let mut setup = Setup::sse(Forwarded::default()).await;
+    let mut server = setup.server().await;
+    let (stream, path) = sse::open(&setup).await;
+    assert_eq!(sse::post(&setup, &path, &initialize("2024-11-05")).await.status, 202);
+    let asked = server.expect("initialize").await;
+    let error = json!({"code": -32601, "message": "Method not found"});
+    server.write(&json!({"jsonrpc": "2.0", "id": asked["id"], "error": error})).await;
+    let discovered = json!({"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {"listChanged": true}}});
+    let asked = server.expect("server/discover").await;
+    server.answer(&asked, &discovered).await;
+    // What it can do is asked for the client, which does not wait for that.
+    let asked = server.expect("server/discover").await;
+    drop(stream);
+    let ping = request(2, "ping", &json!({}));
+    let left = async { while sse::post(&setup, &path, &ping).await.status != 404 {} };
+    tokio::time::timeout(PATIENCE, left).await.unwrap();
+    let begun = Instant::now();
+    setup.stop.cancel();
+    server.answer(&asked, &discovered).await;
+    while let Some(message) = tokio::time::timeout(PATIENCE, server.next()).await.unwrap() {
+        assert_ne!(message["method"], "subscriptions/listen", "nobody is there who could be told of changes");
+    }
     setup.stopped().await;
     assert!(begun.elapsed() < AT_ONCE, "{:?}", begun.elapsed());
 }

@@ -5,6 +5,7 @@ mod changes;
 mod chosen;
 mod listening;
 mod parked;
+mod places;
 mod rotated;
 mod same;
 mod streams;
