@@ -81,7 +81,7 @@ impl Transparent {
         intake::require_json(&parts.headers)?;
         let accepts = Accepts::read(&parts.headers)?.for_answer(&message)?;
         let client = ModernClient {
-            client: parking::Client { holder: line.holder(), whose: Whose::of(parts, peer) },
+            client: parking::Client { holder: line.holder().clone(), whose: Whose::of(parts, peer) },
             states: self.bridging.seals.of(&self.sessions, parts, &message).await?,
             hosts: Arc::new(Seats {
                 pool: Arc::clone(&self.bridging.pool),
