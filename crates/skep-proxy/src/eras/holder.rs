@@ -4,8 +4,8 @@
 //! That is whom the chain has found a client to be. Where nobody had to prove anything, it is what the client proves itself
 //! with to the server: the headers that carry credentials, `Authorization`, `Cookie` and `X-Api-Key`, and no others. What else a
 //! request says about itself, such as how it came here and how it is traced, is another thing each time, so that it would
-//! make somebody else of the same client. Steps of the chain that put other credentials in place of the client's know who
-//! it is.
+//! make somebody else of the same client. What we set ourselves, for everybody alike, says nothing about a client: strangers
+//! would be one then. Steps of the chain that put other credentials in place of the client's know who it is.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,33 +14,34 @@ use http::header::{AUTHORIZATION, COOKIE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName};
 
-use crate::middleware::identity;
+use crate::middleware::{Ours, identity};
 
 /// Headers that carry credentials.
-static CREDENTIALS: [HeaderName; 3] = [AUTHORIZATION, COOKIE, HeaderName::from_static("x-api-key")];
+pub(crate) static CREDENTIALS: [HeaderName; 3] = [AUTHORIZATION, COOKIE, HeaderName::from_static("x-api-key")];
 
 /// Who has something here.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Holder {
     Known(Arc<str>),
     /// Whoever has these credentials.
-    Bearer(Box<[u8]>),
+    Bearer(Arc<[u8]>),
     Anybody,
 }
 
 impl Holder {
     /// Whoever sends a request.
     pub(crate) fn of(parts: &Parts) -> Self {
-        Self::new(identity::proven(&parts.extensions), &parts.headers)
+        Self::new(identity::proven(&parts.extensions), &parts.headers, parts.extensions.get::<Ours>())
     }
 
-    /// Somebody who has proved to be this, if that was needed, and who says this to the server.
-    pub(super) fn new(caller: Option<&Arc<str>>, headers: &HeaderMap) -> Self {
+    /// Somebody who has proved to be this, if that was needed, and who says this to the server, as far as we do not.
+    fn new(caller: Option<&Arc<str>>, headers: &HeaderMap, ours: Option<&Ours>) -> Self {
         if let Some(caller) = caller {
             return Self::Known(Arc::clone(caller));
         }
+        let is_ours = |name: &HeaderName| ours.is_some_and(|ours| ours.contain(name));
         let mut credentials = Vec::new();
-        for (number, name) in (0_u8..).zip(&CREDENTIALS) {
+        for (number, name) in (0_u8..).zip(&CREDENTIALS).filter(|(_, name)| !is_ours(name)) {
             for value in headers.get_all(name) {
                 credentials.push(number);
                 credentials.extend_from_slice(&value.len().to_be_bytes());
@@ -83,7 +84,7 @@ mod tests {
             let pair = |(name, value): &(&'static str, &'static str)| {
                 (HeaderName::from_static(name), HeaderValue::from_static(value))
             };
-            Holder::new(None, &headers.iter().map(pair).collect())
+            Holder::new(None, &headers.iter().map(pair).collect(), None)
         };
         assert_eq!(with(&[("cf-ray", "1"), ("user-agent", "a")]), Holder::Anybody);
         let ann = with(&[("authorization", "ann")]);
@@ -98,6 +99,6 @@ mod tests {
         assert!(others.iter().all(|other| *other != ann && other.is_known()));
         let proven = Arc::from("ann");
         let headers = HeaderMap::from_iter([(AUTHORIZATION, HeaderValue::from_static("made for this request"))]);
-        assert_eq!(Holder::new(Some(&proven), &headers), Holder::Known(proven));
+        assert_eq!(Holder::new(Some(&proven), &headers, None), Holder::Known(proven));
     }
 }

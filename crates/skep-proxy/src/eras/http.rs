@@ -49,8 +49,8 @@ pub(crate) struct HttpLine {
     uri: Uri,
     /// What the client says about itself, its credentials above all.
     headers: HeaderMap,
-    /// Whom the chain has found the client to be.
-    caller: Option<Arc<str>>,
+    /// Whose line it is.
+    holder: Holder,
     /// Whoever signs what the client sends.
     signer: Option<Signer>,
     /// When the client's credentials end, if that is known.
@@ -92,8 +92,8 @@ impl HttpLine {
     ) -> Self {
         let speaks = Speaks::Modern { mirrors, eras };
         let next = Arc::default();
-        let (caller, signer, good_until, proven) = (None, None, None, None);
-        let mut line = Self { upstream, uri, headers, caller, signer, good_until, proven, speaks, largest, next };
+        let (holder, signer, good_until, proven) = (Holder::Anybody, None, None, None);
+        let mut line = Self { upstream, uri, headers, holder, signer, good_until, proven, speaks, largest, next };
         for name in OURS {
             line.headers.remove(name);
         }
@@ -119,10 +119,10 @@ impl HttpLine {
         self
     }
 
-    /// The line of somebody who is known, and who signs for them.
+    /// The line of somebody, and who signs for them.
     #[must_use]
-    pub(crate) fn of(mut self, caller: Option<Arc<str>>, signer: Option<Signer>) -> Self {
-        (self.caller, self.signer) = (caller, signer);
+    pub(crate) fn of(mut self, holder: Holder, signer: Option<Signer>) -> Self {
+        (self.holder, self.signer) = (holder, signer);
         self
     }
 
@@ -168,13 +168,13 @@ impl HttpLine {
     }
 
     /// Whose line it is.
-    pub(crate) fn holder(&self) -> Holder {
-        Holder::new(self.caller.as_ref(), &self.headers)
+    pub(crate) fn holder(&self) -> &Holder {
+        &self.holder
     }
 
     /// What is said on it besides messages.
     pub(super) fn surroundings(&self) -> Surroundings {
-        Surroundings::of(&self.headers, self.proven.as_ref())
+        Surroundings::of(&self.headers, self.proven.as_ref(), self.signer.as_ref())
     }
 
     /// Sends a handshake. Gives the session that the server opened with its answer.

@@ -20,7 +20,7 @@ use crate::reply::Reply;
 use crate::stdio::events::{End, EventStream};
 
 /// Resources that one listener may watch.
-const RESOURCES: usize = 256;
+pub(crate) const MOST_RESOURCES: usize = 256;
 /// What a listener may want, by the capability that promises it and the notification that tells it.
 const LISTS: [(&str, &str, &str); 3] = [
     ("toolsListChanged", "tools", "notifications/tools/list_changed"),
@@ -46,7 +46,7 @@ impl Filter {
         let mut filter =
             Self { lists: lists.map(|(name, _, told)| (*name, *told)).collect(), resources: HashSet::new() };
         let uris = wanted.get("resourceSubscriptions").and_then(Value::as_array).into_iter().flatten();
-        for uri in uris.filter_map(Value::as_str).filter(|_| promised("resources", "subscribe")).take(RESOURCES) {
+        for uri in uris.filter_map(Value::as_str).filter(|_| promised("resources", "subscribe")).take(MOST_RESOURCES) {
             let Ok(mut replies) = seat.line.ask(&line::request(method::SUBSCRIBE, &json!({"uri": uri}))).await else {
                 continue;
             };

@@ -143,7 +143,7 @@ impl Pool {
         is_exclusive: bool,
     ) -> Result<(Number, Arc<ServerSession>), NoSession> {
         let purpose = Purpose {
-            principal: seats.line.holder(),
+            principal: seats.line.holder().clone(),
             surroundings: seats.line.surroundings(),
             capabilities: capabilities.to_owned(),
         };

@@ -2,8 +2,9 @@
 //!
 //! What a session at the server holds may depend on that: on a tenant, or on what a token allows. So a session is used by
 //! requests that say the same. A caller who has proved who it is may have another token each time, its own or one that was
-//! given for it, and then what the proof allows counts instead. By which way a request came, who traces it and what its client likes to read are another
-//! thing each time and say nothing about whom it is for.
+//! given for it, and then what the proof allows counts instead. Where nobody had to prove anything and requests are signed,
+//! what the signature was given for counts. By which way a request came, who traces it and what its client likes to read are
+//! another thing each time and say nothing about whom it is for.
 
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName};
 
+use crate::middleware::aws_sts::Signer;
 use crate::middleware::{Identity, Placed, identity};
 
 /// What is said about one request, or the way that it came.
@@ -57,8 +59,8 @@ const PASSING_PARTS: [&str; 6] = ["correlation-id", "idempotency", "request-id",
 pub(super) struct Surroundings([u8; 32]);
 
 impl Surroundings {
-    /// What is said with these headers, by somebody who has proved who that is if that was needed.
-    pub(super) fn of(headers: &HeaderMap, proven: Option<&Proven>) -> Self {
+    /// What is said with these headers, by somebody who has proved who that is if that was needed, and with this signature.
+    pub(super) fn of(headers: &HeaderMap, proven: Option<&Proven>, signer: Option<&Signer>) -> Self {
         let is_proof = |name: &HeaderName| proven.is_some_and(|proven| proven.is_in(name));
         let mut said: Vec<(&[u8], &[u8])> = headers
             .iter()
@@ -69,6 +71,8 @@ impl Surroundings {
         said.sort_by_key(|(name, _)| *name);
         let allowed = proven.and_then(|proven| proven.identity.allowed());
         said.extend(allowed.as_ref().map(|allowed| (&b""[..], &allowed[..])));
+        // No header is called like that.
+        said.extend(signer.filter(|_| proven.is_none()).map(|signer| (&b":signer"[..], signer.given_for())));
         let mut context = digest::Context::new(&digest::SHA256);
         for part in said.into_iter().flat_map(|(name, value)| [name, value]) {
             // With its length, so that no two lists of parts look alike.
@@ -119,7 +123,7 @@ mod tests {
             let pair = |(name, value): &(&'static str, &'static str)| {
                 (HeaderName::from_static(name), HeaderValue::from_static(value))
             };
-            Surroundings::of(&headers.iter().map(pair).collect(), None)
+            Surroundings::of(&headers.iter().map(pair).collect(), None, None)
         };
         let own = with(&[("x-tenant", "a"), ("x-yard", "b")]);
         assert_eq!(with(&[("x-yard", "b"), ("user-agent", "c"), ("x-tenant", "a"), ("x-trace-id", "1")]), own);
@@ -136,13 +140,14 @@ mod tests {
         }
         assert_ne!(with(&[("x-yard", "a"), ("x-yard", "b")]), with(&[("x-yard", "b"), ("x-yard", "a")]));
     }
+
     #[test]
     fn what_a_proof_allows_counts_and_not_the_token_that_says_it() {
         let with = |claims: serde_json::Value, token: &'static str| {
             let serde_json::Value::Object(claims) = claims else { panic!("no claims") };
             let identity = Arc::new(Identity::from_claims(claims, token).unwrap());
             let headers = HeaderMap::from_iter([(AUTHORIZATION, HeaderValue::from_static(token))]);
-            Surroundings::of(&headers, Some(&Proven { identity, placed: Placed::default() }))
+            Surroundings::of(&headers, Some(&Proven { identity, placed: Placed::default() }), None)
         };
         let own = with(json!({"sub": "ann", "scope": "all", "exp": 1, "jti": "a"}), "one");
         assert_eq!(with(json!({"sub": "ann", "scope": "all", "exp": 2, "jti": "b"}), "other"), own);

@@ -11,6 +11,7 @@ use skep_bounds::headers::{OF_MESSAGES, OF_THE_WAY};
 use super::exchange::Exchange;
 use super::layer::{Layer, Next};
 use crate::answer::Answer;
+use crate::eras::holder::CREDENTIALS;
 use crate::transparent::strip_headers;
 
 /// The header of a name, if it is for anybody to set.
@@ -48,6 +49,16 @@ pub enum ForwardError {
     Value(String),
 }
 
+/// The headers of a request with credentials of ours, which say nothing about its client.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Ours(Vec<HeaderName>);
+
+impl Ours {
+    pub(crate) fn contain(&self, name: &HeaderName) -> bool {
+        self.0.contains(name)
+    }
+}
+
 /// The headers.
 #[derive(Clone)]
 pub struct ForwardHeaders(Vec<(HeaderName, HeaderValue)>);
@@ -82,6 +93,11 @@ impl Layer for ForwardHeaders {
         strip_headers(headers);
         for (name, value) in &self.0 {
             headers.insert(name, value.clone());
+        }
+        let mut credentials = self.0.iter().filter(|(name, _)| CREDENTIALS.contains(name)).peekable();
+        if credentials.peek().is_some() {
+            let ours = exchange.parts.extensions.get_or_insert_default::<Ours>();
+            ours.0.extend(credentials.map(|(name, _)| name.clone()));
         }
         next.pass(exchange)
     }

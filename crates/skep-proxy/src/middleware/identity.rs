@@ -40,9 +40,12 @@ pub(crate) type ClaimsDigest = [u8; 32];
 /// The claims that say when something holds.
 pub(super) const TIMES: [&str; 3] = ["iat", "nbf", "exp"];
 
+/// The claim that says how long a token is still good for, which is another time each time that its issuer is asked.
+pub(super) const COUNTDOWN: &str = "expires_in";
+
 /// The claims that are others in every token, whatever it allows.
-const OF_ONE_TOKEN: [&str; 12] =
-    ["iat", "nbf", "exp", "jti", "auth_time", "nonce", "at_hash", "c_hash", "s_hash", "uti", "aio", "rh"];
+const OF_ONE_TOKEN: [&str; 13] =
+    ["iat", "nbf", "exp", COUNTDOWN, "jti", "auth_time", "nonce", "at_hash", "c_hash", "s_hash", "uti", "aio", "rh"];
 
 /// The claim that links a token to what an authorization server of ours keeps for its user.
 const LINK: &str = "tsid";
@@ -98,9 +101,9 @@ impl Identity {
     }
 
     /// The same for the same claims, whenever and from whatever token they were read. Claims that nobody proved are the same at
-    /// all times. It is found out once.
+    /// all times, and how long a token is still good for is no difference. It is found out once.
     pub(super) fn digest(&self) -> Option<ClaimsDigest> {
-        let counts = |name: &str| self.is_proven || !TIMES.contains(&name);
+        let counts = |name: &str| name != COUNTDOWN && (self.is_proven || !TIMES.contains(&name));
         let digest = || digest_of(self.claims.iter().filter(|(name, _)| counts(name)));
         *self.digest.get_or_init(digest)
     }
@@ -222,6 +225,8 @@ mod tests {
             other[name] = value;
             assert_ne!(digest(ann(), "one"), digest(other, "one"), "{name}");
         }
+        let counting = |seconds: u32| digest(json!({"sub": "ann", "expires_in": seconds}), "one");
+        assert_eq!(counting(60), counting(59));
         let unproven = |name, now| Identity::unproven("local", name, now).digest().unwrap();
         assert_eq!(unproven("Local", 1), unproven("Local", 2));
         assert_ne!(unproven("Local", 1), unproven("Other", 1));

@@ -20,6 +20,7 @@ mod forward_headers;
 pub(crate) mod good_until;
 mod grants;
 pub(crate) mod identity;
+mod lapses;
 pub(crate) mod layer;
 mod lists;
 mod on_behalf_of;
@@ -53,6 +54,7 @@ pub use self::aws_sts::{AwsSts, AwsStsError, AwsStsSettings, RoleMapping, RoleTe
 pub use self::cross_app_access::{CrossAppAccess, CrossAppAccessError, CrossAppAccessSettings, NoAccess};
 pub use self::delegation::{Actor, Delegation};
 pub(crate) use self::exchange::{AsSent, Exchange, Notes, messages};
+pub(crate) use self::forward_headers::Ours;
 pub use self::forward_headers::{ForwardError, ForwardHeaders};
 pub use self::grants::EndpointError;
 pub(crate) use self::grants::Placed;

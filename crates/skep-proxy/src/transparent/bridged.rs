@@ -20,6 +20,7 @@ use super::upstream::FromServer;
 use crate::answer::{self, Answer};
 use crate::body::Body;
 use crate::eras::begun_tasks::BegunTasks;
+use crate::eras::holder::Holder;
 use crate::eras::http::{HttpLine, is_json, is_no_endpoint, is_stream};
 use crate::eras::legacy_client::{self, LegacyClient};
 use crate::eras::line::{self, Line};
@@ -134,7 +135,7 @@ impl Transparent {
             super::headers::outgoing(parts.headers.clone(), &parts.uri, &self.target, peer, Some(Era::Modern));
         let (mirrors, eras) = (Arc::clone(&self.bridging.mirrors), Arc::clone(&self.bridging.eras));
         let line = HttpLine::modern(self.upstream.clone(), uri, headers, self.limits.line_bytes, mirrors, eras);
-        let line = line.of(identity::proven(&parts.extensions).cloned(), parts.extensions.get().cloned());
+        let line = line.of(Holder::of(parts), parts.extensions.get().cloned());
         Ok(line.good_until(good_until::of(parts)).proven(Proven::of(parts)))
     }
 

@@ -82,7 +82,7 @@ impl Transparent {
         let accepts = Accepts::read(&parts.headers)?.for_answer(&message)?;
         let whose = Whose::of(parts, peer);
         let client = ModernClient {
-            client: parking::Client { holder: line.holder(), whose: whose.clone() },
+            client: parking::Client { holder: line.holder().clone(), whose: whose.clone() },
             states: self.bridging.seals.of(&self.sessions, parts, &message).await?,
             hosts: Arc::new(Seats {
                 pool: Arc::clone(&self.bridging.pool),

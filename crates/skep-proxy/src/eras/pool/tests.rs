@@ -30,9 +30,11 @@ impl Opener for Counting {
 fn line(token: Option<&'static str>) -> HttpLine {
     let target = Target::local(Dialect::Streamable, "http://127.0.0.1:9").unwrap();
     let upstream = Upstream::new(&target, &Limits::default()).unwrap();
+    let holder = token.map_or(Holder::Anybody, |token| Holder::Bearer(token.as_bytes().into()));
     let headers: HeaderMap = token.iter().map(|token| (AUTHORIZATION, http::HeaderValue::from_static(token))).collect();
     let mirrors: Arc<Mirrors> = Arc::default();
-    HttpLine::modern(upstream, http::Uri::from_static("http://127.0.0.1:9/mcp"), headers, 1024, mirrors, Arc::default())
+    let uri = http::Uri::from_static("http://127.0.0.1:9/mcp");
+    HttpLine::modern(upstream, uri, headers, 1024, mirrors, Arc::default()).of(holder, None)
 }
 
 /// Somebody who has proved nothing, at an address.

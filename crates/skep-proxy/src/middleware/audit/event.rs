@@ -29,6 +29,8 @@ pub(super) struct Pending {
     path: String,
     source: Source,
     opens_stream: bool,
+    /// Whether what is recorded is how a stream began, and not how it was answered.
+    has_begun: bool,
     began: Instant,
     is_written: bool,
 }
@@ -48,6 +50,7 @@ impl Pending {
             path: exchange.parts.uri.path().to_owned(),
             recorder,
             opens_stream,
+            has_begun: false,
             began,
             is_written: false,
         }
@@ -58,10 +61,26 @@ impl Pending {
         self.verb != Method::HEAD && !matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
     }
 
+    /// Whether it is a request to be told what changes, which is answered with a stream that stays open.
+    pub(super) fn listens(&self) -> bool {
+        matches!(&*self.notes.messages(), [message] if message.method() == method::LISTEN)
+    }
+
+    /// Whether it may have more than one answer.
+    pub(super) fn is_batch(&self) -> bool {
+        self.notes.messages().len() > 1
+    }
+
+    /// Writes the record of a request that is answered with a stream, which begins so.
+    pub(super) fn begin(mut self, status: StatusCode) {
+        self.has_begun = true;
+        self.end(status, &[], 0);
+    }
+
     /// Writes the record of a request that was answered so: one for each message of a batch.
     pub(super) fn end(mut self, status: StatusCode, answer: &[u8], size: usize) {
         self.is_written = true;
-        let looks = self.recorder.settings.detects_errors && status.is_success() && !self.opens_stream;
+        let looks = self.recorder.settings.detects_errors && status.is_success() && !self.has_begun;
         let mut faults = if looks { outcome::faults(answer) } else { Vec::new() };
         let messages = self.notes.messages();
         let is_batch = messages.len() > 1;
@@ -100,7 +119,7 @@ impl Pending {
         let now = OffsetDateTime::now_utc().format(&Rfc3339).unwrap_or_default();
         let identity = self.notes.identity().map(Arc::as_ref);
         let mut data = Data::default();
-        let size = answer.map(|(.., size)| size).filter(|_| settings.has_answers && !self.opens_stream);
+        let size = answer.map(|(.., size)| size).filter(|_| settings.has_answers && !self.has_begun);
         if let Some(request) = message
             && settings.has_requests
             && request.text().len() <= settings.data_bytes

@@ -28,6 +28,7 @@ use self::watch::watched;
 use super::exchange::Exchange;
 use super::layer::{Layer, Next};
 use crate::answer::Answer;
+use crate::eras::http::is_stream;
 use crate::limits::FAREWELL;
 
 /// Records requests. Around everything that may refuse one.
@@ -70,9 +71,9 @@ impl Layer for Audit {
             let opens_stream = exchange.parts.method == Method::GET && takes_events(&exchange.parts.headers);
             let pending = Pending::new(Arc::clone(&self.0), &exchange, opens_stream, Instant::now());
             let answer = next.pass(exchange).await;
-            if opens_stream {
+            if opens_stream || (pending.listens() && answer.status().is_success() && is_stream(answer.headers())) {
                 // It may last for hours, so that its beginning is what is recorded.
-                pending.end(answer.status(), &[], 0);
+                pending.begin(answer.status());
                 return answer;
             }
             watched(answer, pending, &self.0.settings)

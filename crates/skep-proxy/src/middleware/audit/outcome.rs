@@ -44,10 +44,17 @@ pub(super) fn faults(text: &[u8]) -> Vec<(Option<Id>, Fault)> {
     }
 }
 
-/// Whether a text that has not come to its end holds an answer all the same: a whole message, or an event with one.
-pub(super) fn is_answered(text: &[u8]) -> bool {
-    let is_response = |message: &Message| message.kind() == Kind::Response;
-    Payload::read(Bytes::copy_from_slice(text)).is_ok() || payloads(text).iter().flat_map(messages).any(is_response)
+/// Whether a text that has not come to its end is a whole message all the same.
+pub(super) fn is_whole(text: &[u8]) -> bool {
+    Payload::read(Bytes::copy_from_slice(text)).is_ok()
+}
+
+/// Whether an event holds an answer.
+pub(super) fn has_answer(event: &[u8]) -> bool {
+    // Most that hold none do not even mention one.
+    let mentions = |word: &[u8]| memchr::memmem::find(event, word).is_some();
+    (mentions(b"\"result\"") || mentions(b"\"error\""))
+        && payload(event).is_some_and(|payload| messages(&payload).any(|message| message.kind() == Kind::Response))
 }
 
 fn in_events(text: &[u8]) -> Vec<(Option<Id>, Fault)> {
@@ -61,10 +68,14 @@ fn payloads(text: &[u8]) -> Vec<Payload> {
     let events = std::iter::from_fn(|| splitter.next_piece());
     let said = events.filter_map(|piece| {
         let (Piece::Event(event) | Piece::Part(event)) = piece;
-        let data = Event::read(&event).data?.into_owned();
-        Payload::read(data.into()).ok()
+        payload(&event)
     });
     said.collect()
+}
+
+/// What an event says.
+fn payload(event: &[u8]) -> Option<Payload> {
+    Payload::read(Event::read(event).data?.into_owned().into()).ok()
 }
 
 fn in_message(message: &Message) -> Option<(Option<Id>, Fault)> {

@@ -11,6 +11,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use serde::Serialize;
 
 use super::settings::AuditError;
+use crate::middleware::lapses::{TOLD_EVERY, Untold};
 
 /// Room for a line.
 const ROOM: usize = 1 << 10;
@@ -18,8 +19,6 @@ const ROOM: usize = 1 << 10;
 const MOST: usize = 8 << 20;
 /// So long lines are gathered before they are written: waking somebody for each costs more than a request may.
 const GATHERING: Duration = Duration::from_millis(2);
-/// So often it is told at most that something was lost.
-const TOLD_EVERY: Duration = Duration::from_secs(30);
 /// So long whoever gives a sink up waits for what was not written yet.
 const LAST: Duration = Duration::from_secs(1);
 
@@ -43,9 +42,8 @@ struct Waiting {
     lines: Vec<u8>,
     /// So many bytes are being written.
     writing: usize,
-    /// So many lines were lost and that was not told yet.
-    lost: u64,
-    told: Option<Instant>,
+    /// The lines that were lost.
+    lost: Untold,
     /// Nothing more will come.
     is_over: bool,
 }
@@ -86,11 +84,11 @@ impl Sink {
             let mut waiting = self.0.waiting.lock();
             let is_first = waiting.lines.is_empty();
             if waiting.lines.len() + waiting.writing + line.len() > MOST {
-                waiting.lost += 1;
+                waiting.lost.add();
             } else {
                 waiting.lines.extend_from_slice(&line);
             }
-            (is_first, waiting.untold(TOLD_EVERY))
+            (is_first, waiting.lost.take(TOLD_EVERY))
         };
         if is_first {
             self.0.has_come.notify_one();
@@ -129,11 +127,11 @@ impl Desk {
                 if waiting.is_empty() {
                     self.is_written.notify_all();
                 }
-                waiting.untold(TOLD_EVERY)
+                waiting.lost.take(TOLD_EVERY)
             };
             tell(lost);
         }
-        let lost = self.waiting.lock().untold(Duration::ZERO);
+        let lost = self.waiting.lock().lost.take(Duration::ZERO);
         tell(lost);
     }
 
@@ -158,15 +156,6 @@ impl Desk {
 impl Waiting {
     fn is_empty(&self) -> bool {
         self.lines.is_empty() && self.writing == 0
-    }
-
-    /// How many lines were lost since that was told, if it is to be told now.
-    fn untold(&mut self, pause: Duration) -> Option<u64> {
-        if self.lost == 0 || self.told.is_some_and(|told| told.elapsed() < pause) {
-            return None;
-        }
-        self.told = Some(Instant::now());
-        Some(std::mem::take(&mut self.lost))
     }
 }
 

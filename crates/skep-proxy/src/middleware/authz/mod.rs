@@ -7,10 +7,11 @@ mod pdp;
 mod question;
 
 use std::borrow::Cow;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use futures::{FutureExt as _, StreamExt as _};
 use http::Method;
 use skep_mcp::Message;
 use skep_mcp::catalog::{CatalogKind, Item};
@@ -28,9 +29,6 @@ use super::lists::{Editor, Unreadable, edited};
 use super::refusal::Refusal;
 use crate::answer::Answer;
 use crate::intake;
-
-/// Questions about the items of one list that are under way at the same time.
-const AT_ONCE: usize = 16;
 
 /// Letters of what was asked about that are logged.
 const LONGEST_NAME: usize = 256;
@@ -77,28 +75,62 @@ impl Authorizer {
 }
 
 impl Inner {
-    /// Whether somebody may do all of these things, one answer for each. Whatever is no clear yes is a no.
-    async fn allows(&self, identity: Option<&Arc<Identity>>, questions: &[Question<'_>]) -> Vec<Verdict> {
-        let all = |reason: &str| vec![Err(reason.into()); questions.len()];
-        let Some(identity) = identity else { return all("nobody is known to ask") };
+    /// Asks whether somebody may do these things, until nobody wants to hear more. Each of them has an answer, in their order,
+    /// and whatever is no clear yes is a no.
+    async fn ask(
+        &self,
+        identity: Option<&Arc<Identity>>,
+        questions: &[Question<'_>],
+        mut hear: impl FnMut(Verdict) -> ControlFlow<()> + Send,
+    ) {
+        let mut refuse = |reason: &str| {
+            // Everything was heard then, or enough was.
+            let _ = questions.iter().try_for_each(|_| hear(Err(reason.into())));
+        };
+        let Some(identity) = identity else { return refuse("nobody is known to ask") };
         match &self.engine {
             Engine::Cedar(cedar) => {
                 let caller = match cedar.caller(identity) {
                     Ok(caller) => caller,
-                    Err(reason) => return all(&reason.to_string()),
+                    Err(reason) => return refuse(&reason.to_string()),
                 };
-                let allows = |question: &Question<'_>| {
+                for question in questions {
+                    // A list may be long, and others wait for this thread.
+                    tokio::task::consume_budget().await;
                     let decided = cedar.allows(&caller, question, self.hints(question));
-                    decided.unwrap_or_else(|reason| Err(reason.to_string().into()))
-                };
-                questions.iter().map(allows).collect()
+                    if hear(decided.unwrap_or_else(|reason| Err(reason.to_string().into()))).is_break() {
+                        return;
+                    }
+                }
             }
-            Engine::Pdp(pdp) => {
-                let ask = |question| pdp.allows(&identity.claims, question, self.hints(question)).boxed();
-                let asked: Vec<BoxFuture<'_, Verdict>> = questions.iter().map(ask).collect();
-                futures::stream::iter(asked).buffered(AT_ONCE).collect().await
-            }
+            Engine::Pdp(pdp) => pdp.ask(&identity.claims, questions, |question| self.hints(question), hear).await,
         }
+    }
+
+    /// The first of these things that somebody may not do, and why. Nobody is asked about what comes after it.
+    async fn refused<'a>(
+        &self,
+        identity: Option<&Arc<Identity>>,
+        questions: &'a [Question<'a>],
+    ) -> Option<(&'a Question<'a>, Arc<str>)> {
+        let (mut next, mut refused) = (questions.iter(), None);
+        let hear = |verdict: Verdict| {
+            refused = next.next().zip(verdict.err());
+            if refused.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        self.ask(identity, questions, hear).await;
+        refused
+    }
+
+    /// Which of these things somebody may do.
+    async fn verdicts(&self, identity: Option<&Arc<Identity>>, questions: &[Question<'_>]) -> Vec<Verdict> {
+        let mut verdicts = Vec::with_capacity(questions.len());
+        let hear = |verdict| {
+            verdicts.push(verdict);
+            ControlFlow::Continue(())
+        };
+        self.ask(identity, questions, hear).await;
+        verdicts
     }
 
     fn hints(&self, question: &Question<'_>) -> Hints {
@@ -134,11 +166,9 @@ impl Inner {
         let reason = match Wish::read(message) {
             Wish::Free | Wish::List(_) => return Ok(()),
             Wish::Refused => "no policy can permit this method",
-            Wish::Unclear => "it does not say what it is about, or in two ways",
+            Wish::Unclear => "it does not say what it is about, or in two ways, or is about too much",
             Wish::Ask(questions) => {
-                let verdicts = self.allows(identity, &questions).await;
-                let refused = questions.iter().zip(verdicts).find_map(|(asked, verdict)| Some((asked, verdict.err()?)));
-                let Some((asked, reason)) = refused else { return Ok(()) };
+                let Some((asked, reason)) = self.refused(identity, &questions).await else { return Ok(()) };
                 let (action, resource) = (asked.feature.action(), brief(&asked.id));
                 tracing::info!(subject, action, ?resource, %reason, "a request is refused");
                 return Err(Refusal::Unauthorized);
@@ -189,7 +219,7 @@ impl Editor for Viewer {
                 self.authorizer.known.learn(items);
             }
             let questions: Vec<_> = items.iter().map(|item| Question::about(feature, &item.key)).collect();
-            let allowed = self.authorizer.allows(self.identity.as_ref(), &questions).await;
+            let allowed = self.authorizer.verdicts(self.identity.as_ref(), &questions).await;
             let subject = self.identity.as_ref().map(|identity| identity.subject.as_str());
             let mut shown = Vec::with_capacity(items.len());
             for (item, verdict) in items.iter().zip(allowed) {

@@ -1,18 +1,26 @@
 //! A policy decision point that is asked over HTTP, once for every call and for every item of a list.
+//!
+//! Nobody waits for it for every item of a list: after the first question that it does not answer at all it is asked nothing
+//! more about that list, and there is an end to how long all questions about one list may take.
 
 use std::borrow::Cow;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::stream::FuturesOrdered;
+use futures::{FutureExt as _, StreamExt as _};
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request, StatusCode, Uri};
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
 use super::Verdict;
 use super::hints::Hints;
 use super::question::{Feature, Question};
 use crate::fetch::{FetchError, FetchPolicy, Fetcher, FilesError, TlsFiles};
 use crate::middleware::ambiguity::read_once;
+use crate::middleware::lapses::Lapses;
 
 /// How long a decision may take, unless something else is said.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -20,6 +28,13 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const LARGEST_ANSWER: usize = 1 << 20;
 
 const NO_DECISION: &str = "the policy decision point gives no decision";
+
+/// Questions about one list that are under way at the same time.
+const AT_ONCE: usize = 16;
+
+/// The decision point does not answer, whatever it is asked.
+#[derive(Debug)]
+struct Away;
 
 /// How claims become the principal of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +83,9 @@ pub enum PdpError {
 pub(super) struct Pdp {
     url: Uri,
     fetcher: Fetcher,
+    /// How long all questions about one thing may take.
+    patience: Duration,
+    lapses: Lapses,
     tells_arguments: bool,
     tells_operation: bool,
     claims: ClaimMapping,
@@ -92,6 +110,9 @@ impl Pdp {
         Ok(Self {
             url,
             fetcher,
+            // Where a single answer has to come soon, a long list of them may still take a while.
+            patience: patience.max(PATIENCE),
+            lapses: Lapses::default(),
             tells_arguments: settings.tells_arguments,
             tells_operation: settings.tells_operation,
             claims: settings.claims,
@@ -99,10 +120,46 @@ impl Pdp {
         })
     }
 
-    /// Whether somebody with these claims may do something. Whatever is no clear yes is a no.
-    pub(super) async fn allows(&self, claims: &Map<String, Value>, question: &Question<'_>, hints: Hints) -> Verdict {
+    /// Asks whether somebody with these claims may do these things, until nobody wants to hear more. Each of them has an
+    /// answer, in their order, and whatever is no clear yes is a no.
+    pub(super) async fn ask(
+        &self,
+        claims: &Map<String, Value>,
+        questions: &[Question<'_>],
+        hints: impl Fn(&Question<'_>) -> Hints + Send,
+        mut hear: impl FnMut(Verdict) -> ControlFlow<()> + Send,
+    ) {
+        let until = Instant::now() + self.patience;
+        let (mut waiting, mut heard) = (questions.iter(), 0);
+        let mut asked = FuturesOrdered::new();
+        for _ in questions {
+            // Nobody is asked before there is room for it.
+            while asked.len() < AT_ONCE
+                && let Some(question) = waiting.next()
+            {
+                asked.push_back(self.allows(claims, question, hints(question)).boxed());
+            }
+            let Ok(Some(Ok(verdict))) = tokio::time::timeout_at(until, asked.next()).await else { break };
+            heard += 1;
+            if hear(verdict).is_break() {
+                return;
+            }
+        }
+        for _ in questions.iter().skip(heard) {
+            if hear(Err(NO_DECISION.into())).is_break() {
+                return;
+            }
+        }
+    }
+
+    async fn allows(
+        &self,
+        claims: &Map<String, Value>,
+        question: &Question<'_>,
+        hints: Hints,
+    ) -> Result<Verdict, Away> {
         let Some(document) = self.document(claims, question, hints) else {
-            return Err("its arguments can be read in two ways".into());
+            return Ok(Err("its arguments can be read in two ways".into()));
         };
         let mut request = Request::new(Bytes::from(document));
         *request.method_mut() = Method::POST;
@@ -112,21 +169,25 @@ impl Pdp {
         }
         match self.fetcher.send(request, LARGEST_ANSWER).await {
             Ok(answer) if answer.status() == StatusCode::OK => {
-                if is_yes(answer.body()) {
-                    Ok(())
-                } else {
-                    Err("the policy decision point says no".into())
+                if self.lapses.is_over() {
+                    tracing::info!("the policy decision point gives decisions again");
                 }
+                Ok(if is_yes(answer.body()) { Ok(()) } else { Err("the policy decision point says no".into()) })
             }
             Ok(answer) => {
-                let status = answer.status();
-                tracing::warn!(%status, "the policy decision point gives no decision");
-                Err(NO_DECISION.into())
+                self.fail(&format!("it answers {}", answer.status()));
+                Ok(Err(NO_DECISION.into()))
             }
             Err(error) => {
-                tracing::warn!(%error, "the policy decision point gives no decision");
-                Err(NO_DECISION.into())
+                self.fail(&error.to_string());
+                Err(Away)
             }
+        }
+    }
+
+    fn fail(&self, error: &str) {
+        if let Some(times) = self.lapses.failed() {
+            tracing::warn!(error, times, "{NO_DECISION}");
         }
     }
 

@@ -1,10 +1,12 @@
 //! What a message asks for, as far as somebody has to allow it. Decided by the body alone.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use skep_mcp::catalog::CatalogKind;
 use skep_mcp::{Kind, Message, Param, json, method};
 
+use crate::eras::listen::MOST_RESOURCES;
 use crate::middleware::ambiguity::{fold, has_twins};
 
 /// The resources that a listener names.
@@ -86,7 +88,8 @@ impl<'a> Question<'a> {
         Some(Self { feature, id: message.param_text(subject)?, arguments })
     }
 
-    /// The questions about all resources that a listener wants to watch. Nothing when they cannot be told for sure.
+    /// The questions about all resources that a listener wants to watch, each once. Nothing when they cannot be told for
+    /// sure, or are more than anybody may watch: each of them is work for whoever decides.
     fn watched(message: &Message) -> Option<Vec<Question<'static>>> {
         let text = message.as_str();
         let Some(wanted) = json::find(text, &["params", "notifications"]).ok()? else { return Some(Vec::new()) };
@@ -97,6 +100,9 @@ impl<'a> Question<'a> {
             (name == WATCHED).then_some(())?;
             uris = serde_json::from_str::<Option<Vec<String>>>(list).ok()?.unwrap_or_default();
         }
+        (uris.len() <= MOST_RESOURCES).then_some(())?;
+        let mut known = HashSet::new();
+        uris.retain(|uri| known.insert(uri.clone()));
         let about = |uri| Question { feature: Feature::Resource, id: Cow::Owned(uri), arguments: Vec::new() };
         Some(uris.into_iter().map(about).collect())
     }
@@ -206,6 +212,7 @@ mod tests {
             (r#"{"notifications":{"toolsListChanged":true}}"#, about(&[])),
             (r#"{"notifications":{"resourceSubscriptions":null}}"#, about(&[])),
             (r#"{"notifications":{"resourceSubscriptions":["a","\u0062"]}}"#, about(&["a", "b"])),
+            (r#"{"notifications":{"resourceSubscriptions":["b","a","b"]}}"#, about(&["b", "a"])),
             (r#"{"notifications":{"resourceSubscriptions":"a"}}"#, Wish::Unclear),
             (r#"{"notifications":{"resourceSubscriptions":["a",7]}}"#, Wish::Unclear),
             (r#"{"notifications":{"ResourceSubscriptions":["a"]}}"#, Wish::Unclear),
@@ -214,6 +221,19 @@ mod tests {
         ] {
             assert_eq!(Wish::read(&request("subscriptions/listen", params)), expected, "{params}");
         }
+    }
+
+    #[test]
+    fn whoever_listens_asks_about_no_more_than_somebody_may_watch() {
+        let listen = |many: usize| {
+            let uris: Vec<String> = (0..many).map(|number| format!("hive://{number}")).collect();
+            let params = serde_json::json!({"notifications": {"resourceSubscriptions": uris}});
+            request("subscriptions/listen", &params.to_string())
+        };
+        let (most, more) = (listen(MOST_RESOURCES), listen(MOST_RESOURCES + 1));
+        let Wish::Ask(questions) = Wish::read(&most) else { panic!("nobody is asked") };
+        assert_eq!(questions.len(), MOST_RESOURCES);
+        assert_eq!(Wish::read(&more), Wish::Unclear);
     }
 
     #[test]

@@ -165,7 +165,7 @@ impl Layer for AwsSts {
             strip_headers(&mut parts.headers);
             parts.headers.remove(AUTHORIZATION);
             good_until::note(&mut parts.extensions, credentials.until);
-            parts.extensions.insert(Signer { credentials, scope: self.scope.clone() });
+            parts.extensions.insert(Signer { credentials, scope: self.scope.clone(), given_for: key });
             let answer = next.pass(exchange).await;
             if matches!(answer.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
                 // The server does not take them any more, or never did.

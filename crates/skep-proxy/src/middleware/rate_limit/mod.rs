@@ -24,6 +24,7 @@ use self::check::{PER_USER, SHARED};
 use self::memory::MemoryBuckets;
 use self::redis::{CountError, RedisBuckets};
 use super::exchange::{Exchange, messages};
+use super::lapses::Lapses;
 use super::layer::{Layer, Next};
 use super::refusal::Refusal;
 use crate::answer::Answer;
@@ -103,6 +104,7 @@ impl Buckets {
 pub struct RateLimit {
     limits: Arc<RateLimits>,
     buckets: Buckets,
+    lapses: Lapses,
 }
 
 impl RateLimit {
@@ -125,7 +127,7 @@ impl RateLimit {
                 return Err(RateLimitError::Bucket(whose.to_owned()));
             }
         }
-        Ok(Self { limits: Arc::new(limits), buckets })
+        Ok(Self { limits: Arc::new(limits), buckets, lapses: Lapses::default() })
     }
 
     /// The buckets that a call of a tool by somebody concerns, with their keys, in the order in which they are asked.
@@ -167,6 +169,9 @@ impl RateLimit {
             };
             exchange.notes().checked(Check { limits: Arc::clone(&self.limits), took, verdict });
         }
+        if taken.is_ok() && self.lapses.is_over() {
+            tracing::info!("limits can be asked for again");
+        }
         match taken {
             Ok(None) => Ok(()),
             Ok(Some(empty)) => {
@@ -177,7 +182,9 @@ impl RateLimit {
                 Err(refusal.answer(id.as_ref()))
             }
             Err(error) => {
-                tracing::warn!(%error, "limits cannot be asked for, and the call passes");
+                if let Some(times) = self.lapses.failed() {
+                    tracing::warn!(%error, times, "limits cannot be asked for, and calls pass");
+                }
                 Ok(())
             }
         }

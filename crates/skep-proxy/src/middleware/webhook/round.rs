@@ -10,6 +10,7 @@ use super::document::{About, Verdict};
 use super::signature::{self, Secret};
 use super::{FailurePolicy, Power, WebhookError, WebhookSettings, patch};
 use crate::fetch::{FetchPolicy, Fetcher};
+use crate::middleware::lapses::Lapses;
 use crate::middleware::refusal::Refusal;
 
 /// Bytes of an answer.
@@ -23,6 +24,8 @@ pub(super) struct Hook {
     url: Uri,
     fetcher: Fetcher,
     secret: Option<Secret>,
+    /// How often it failed and requests passed all the same.
+    lapses: Lapses,
 }
 
 /// What came of asking.
@@ -57,7 +60,8 @@ impl Hook {
         };
         let fetcher = Fetcher::new(policy).map_err(|cause| WebhookError::Files { name: name.clone(), cause })?;
         fetcher.check(&url).map_err(|cause| WebhookError::Address { name: name.clone(), cause })?;
-        Ok(Self { name, policy: settings.failure_policy, url, fetcher, secret: settings.secret })
+        let (policy, secret) = (settings.failure_policy, settings.secret);
+        Ok(Self { name, policy, url, fetcher, secret, lapses: Lapses::default() })
     }
 
     async fn ask(&self, document: Bytes, now: OffsetDateTime) -> Reply {
@@ -84,6 +88,26 @@ impl Hook {
             status => Reply::Failed(format!("the answer has the status {status}")),
         }
     }
+
+    /// Tells that it has failed: each time where a request is refused for that, and now and then where requests pass.
+    fn fail(&self, error: &str) {
+        let webhook = &self.name;
+        match self.policy {
+            FailurePolicy::Fail => tracing::warn!(webhook, error, "a webhook failed"),
+            FailurePolicy::Ignore => {
+                if let Some(times) = self.lapses.failed() {
+                    tracing::warn!(webhook, error, times, "a webhook fails, and requests pass");
+                }
+            }
+        }
+    }
+
+    /// Notes that it has not.
+    fn succeed(&self) {
+        if self.lapses.is_over() {
+            tracing::info!(webhook = self.name, "a webhook does not fail any more");
+        }
+    }
 }
 
 /// Asks callbacks about a message until one says no. Gives the message as they have changed it, if they have.
@@ -102,26 +126,29 @@ pub(super) async fn run(
         let document = about.document(uid, now, text);
         match (hook.ask(document.into(), now).await, power) {
             (Reply::Verdict(verdict), _) if !verdict.is_allowed => {
+                hook.succeed();
                 tracing::info!(webhook = hook.name, reason = verdict.reason, "a webhook refused a request");
                 return Err(denied(power));
             }
             (Reply::Verdict(verdict), Power::Change) => {
                 match verdict.change.map(|change| patch::apply(text, &change)).transpose() {
-                    Ok(None) => {}
-                    Ok(Some(changed)) => current = Some(changed),
+                    Ok(changed) => {
+                        hook.succeed();
+                        current = changed.or(current);
+                    }
                     Err(error) => {
-                        tracing::warn!(webhook = hook.name, %error, "a change by a webhook cannot be made");
+                        hook.fail(&format!("its change cannot be made: {error}"));
                         if hook.policy == FailurePolicy::Fail {
                             return Err(Refusal::PatchFromWebhook(error.told()));
                         }
                     }
                 }
             }
-            (Reply::Verdict(_), Power::Refuse) => {}
+            (Reply::Verdict(_), Power::Refuse) => hook.succeed(),
             (Reply::Unprocessable, Power::Change) => return Err(Refusal::UnprocessableByWebhook),
             (Reply::Unprocessable, Power::Refuse) => return Err(denied(power)),
             (Reply::Failed(error), _) => {
-                tracing::warn!(webhook = hook.name, error, "a webhook failed");
+                hook.fail(&error);
                 match (hook.policy, power) {
                     (FailurePolicy::Ignore, _) => {}
                     (FailurePolicy::Fail, Power::Change) => return Err(Refusal::WebhookFailed),

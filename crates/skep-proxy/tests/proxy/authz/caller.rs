@@ -113,6 +113,15 @@ impl<'a> Caller<'a> {
         request.header("Authorization", &format!("Bearer {}", self.token)).send(&self.way.address).await
     }
 
+    /// A request that somebody has made up, where this one's messages go.
+    pub(super) fn own(&self, request: Request) -> Request {
+        match &self.line {
+            Line::Alone | Line::Session(None) => request,
+            Line::Session(Some(session)) => request.instead("Mcp-Session-Id", session),
+            Line::Older(_, path) => request.at(path),
+        }
+    }
+
     fn ask(&self, method: &str, params: &Value) -> Request {
         if let Line::Alone = self.line {
             let asked = modern(7, method, params.clone());
@@ -206,10 +215,15 @@ impl<'a> Caller<'a> {
         HIDDEN.iter().chain(others).any(|name| list.contains(name))
     }
 
-    /// What has reached the server after all, once everything before a last request has.
-    pub(super) async fn end(mut self) -> Vec<String> {
+    /// Asks for something that everybody may, and hears it. What has not reached the server by then never will.
+    pub(super) async fn settle(&mut self) {
         let last = self.ask("tools/list", &json!({}));
         self.hear(last, true).await;
+    }
+
+    /// What has reached the server after all, once everything before a last request has.
+    pub(super) async fn end(mut self) -> Vec<String> {
+        self.settle().await;
         self.arrived.extend(self.way.seen());
         let (arrived, way) = (&self.arrived, self.way.name);
         let is_there = |(method, params): &(&str, Value)| {

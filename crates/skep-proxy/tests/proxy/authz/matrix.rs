@@ -8,11 +8,8 @@ use skep_proxy::middleware::{Authentication, Oidc, Step};
 use super::authorizer;
 use super::caller::May::{Everybody, Keepers, Nobody};
 use super::caller::{Caller, Form, MODERN, Row, Then};
-use super::way::{Era, Speech, Way};
+use super::way::ways;
 use crate::middleware::auth::issuer::{Issuer, Key};
-
-const OF_SESSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
-const ALL: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", MODERN];
 
 /// What all revisions have, or none.
 const METHODS: [Row; 21] = [
@@ -145,31 +142,7 @@ async fn the_decision_is_the_same_in_every_revision_and_on_every_way() {
         let oidc = Box::new(Oidc::new(&issuer.settings()).unwrap());
         vec![Step::Authenticate(Authentication::Oidc(oidc)), Step::Parse, Step::Authorize(authorizer(&[]))]
     };
-    let ways = [
-        (Way::transparent("any server", Era::Both, Speech::Plain, steps()).await, &ALL[..]),
-        (Way::transparent("a server of sessions", Era::Sessions, Speech::Plain, steps()).await, &[MODERN][..]),
-        (Way::transparent("a server without sessions", Era::Alone, Speech::Plain, steps()).await, &OF_SESSIONS[..]),
-        (Way::lines("a process of sessions", Era::Sessions, Speech::Plain, steps()).await, &ALL[..]),
-        (Way::lines("a process without sessions", Era::Alone, Speech::Plain, steps()).await, &ALL[..]),
-        (Way::older("HTTP+SSE to a server of it", Speech::Older, steps()).await, &OF_SESSIONS[..]),
-        (Way::older("a server of HTTP+SSE", Speech::Events, steps()).await, &ALL[..]),
-        (
-            Way::transparent("HTTP+SSE to a server of sessions", Era::Sessions, Speech::Older, steps()).await,
-            &OF_SESSIONS[..],
-        ),
-        (
-            Way::transparent("HTTP+SSE to a server without sessions", Era::Alone, Speech::Older, steps()).await,
-            &OF_SESSIONS[..],
-        ),
-        (
-            Way::lines("HTTP+SSE to a process of sessions", Era::Sessions, Speech::Older, steps()).await,
-            &OF_SESSIONS[..],
-        ),
-        (
-            Way::lines("HTTP+SSE to a process without sessions", Era::Alone, Speech::Older, steps()).await,
-            &OF_SESSIONS[..],
-        ),
-    ];
+    let ways = ways(steps).await;
     let mut wrong = Vec::new();
     for (way, revisions) in &ways {
         for (revision, (groups, token)) in

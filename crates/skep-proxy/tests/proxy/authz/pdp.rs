@@ -7,7 +7,7 @@ use skep_proxy::middleware::{Authorizer, ClaimMapping, PdpSettings};
 use skep_proxy::transparent::Dialect;
 
 use super::{guarded, hive, steps};
-use crate::http::{Request, call, request};
+use crate::http::{Request, call, modern, request};
 use crate::transparent::server::{Before, Reply, Seen, Server, reply};
 
 async fn asking(url: &str, server: &Server) -> Before {
@@ -78,4 +78,29 @@ async fn whatever_is_no_clear_yes_is_a_no() {
     refused("a redirect").await;
     pdp.end().await;
     refused("nobody there").await;
+}
+
+/// What a client says that wants to hear of changes of so many resources.
+fn listen(many: usize) -> Request {
+    let uris: Vec<String> = (0..many).map(|number| format!("hive://{number}")).collect();
+    modern(7, "subscriptions/listen", json!({"notifications": {"resourceSubscriptions": uris}}))
+}
+
+#[tokio::test]
+async fn whoever_listens_makes_no_more_work_than_it_takes_to_refuse() {
+    let (server, pdp) = (Server::start(hive).await, Server::start(strict).await);
+    let before = asking(&format!("http://{}", pdp.address), &server).await;
+    let told = r#"{"jsonrpc":"2.0","id":7,"error":{"code":403,"message":"Unauthorized"}}"#;
+    for (many, questions) in [(257, 0..=0), (100_000, 0..=0), (256, 1..=16), (1, 1..=1)] {
+        let mut refused = before.send(listen(many)).await;
+        assert_eq!((refused.status, refused.text().await.as_str()), (403, told), "{many}");
+        let asked = pdp.seen().len();
+        assert!(questions.contains(&asked), "{many}: {asked} questions");
+    }
+    // Whatever is named twice is asked about once.
+    let same = vec!["hive://1"; 200];
+    let again = modern(7, "subscriptions/listen", json!({"notifications": {"resourceSubscriptions": same}}));
+    assert_eq!(before.send(again).await.status, 403);
+    assert_eq!(pdp.seen().len(), 1);
+    assert!(server.seen().is_empty());
 }

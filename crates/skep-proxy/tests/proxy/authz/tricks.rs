@@ -5,7 +5,9 @@ use skep_proxy::middleware::{Chain, Middleware};
 use skep_proxy::transparent::{Dialect, Target, Transparent};
 use skep_proxy::{Forwarded, Limits, Proxy};
 
-use super::{authorizer, guarded, has_burnt, hive, legacy, steps};
+use super::caller::Caller;
+use super::way::ways;
+use super::{authorizer, guarded, hive, legacy, steps};
 use crate::http::{Request, call, modern, request, with_capabilities};
 use crate::node::Node;
 use crate::transparent::server::{Before, Reply, Seen, Server, reply};
@@ -157,15 +159,19 @@ fn modern_body(tool: &str) -> Value {
 
 #[tokio::test]
 async fn no_trick_reaches_a_tool_that_is_denied() {
-    for dialect in [Dialect::Streamable, Dialect::Sse] {
-        let server = Server::start(hive).await;
-        let before = guarded(&server, dialect, steps(authorizer(&["keepers"]))).await;
-        for (trick, request) in tricks() {
-            let mut answer = before.send(request).await;
+    for (way, revisions) in ways(|| steps(authorizer(&["keepers"]))).await {
+        // As somebody who just comes, and within what everybody has there who has begun to talk.
+        let mut caller = Caller::begin(&way, revisions[0], ("keepers", "")).await;
+        for ((trick, request), is_own) in tricks().into_iter().flat_map(|trick| [(trick.clone(), false), (trick, true)])
+        {
+            let request = if is_own { caller.own(request) } else { request };
+            let mut answer = request.send(&way.address).await;
             let text = answer.text().await;
-            assert!(!has_burnt(&server.seen()), "{trick} ({dialect:?}): {} {text}", answer.status);
-            assert!((400..500).contains(&answer.status), "{trick} ({dialect:?}): {} {text}", answer.status);
+            let row = format!("{trick} ({}, {is_own}): {} {text}", way.name, answer.status);
+            assert!(!way.has_burnt() && (400..500).contains(&answer.status), "{row}");
         }
+        caller.settle().await;
+        assert!(!way.has_burnt(), "{}", way.name);
     }
 }
 

@@ -7,14 +7,15 @@ use skep_proxy::middleware::{Chain, Middleware, Step};
 use skep_proxy::transparent::Dialect;
 use skep_proxy::{Forwarded, Proxy, SessionStore};
 
-use super::{guarded, hive, result};
+use super::caller::MODERN;
+use super::{guarded, has_burnt, hive, result};
 use crate::bridge::server::{Setup, limits};
 use crate::transparent::dialled::{Streams, answering};
 use crate::transparent::server::{Before, Reply, Seen, Server, reply};
 
 /// What a server speaks.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Era {
+enum Era {
     Both,
     Sessions,
     Alone,
@@ -42,6 +43,28 @@ pub(super) enum Speech {
     Older,
 }
 
+const OF_SESSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+const ALL: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", MODERN];
+
+/// All ways, with these steps on each, and the revisions that clients can speak there.
+pub(super) async fn ways(steps: impl Fn() -> Vec<Step>) -> Vec<(Way, &'static [&'static str])> {
+    use Era::{Alone, Both, Sessions};
+    use Speech::{Events, Older, Plain};
+    vec![
+        (Way::transparent("any server", Both, Plain, steps()).await, &ALL),
+        (Way::transparent("a server of sessions", Sessions, Plain, steps()).await, &[MODERN]),
+        (Way::transparent("a server without sessions", Alone, Plain, steps()).await, &OF_SESSIONS),
+        (Way::lines("a process of sessions", Sessions, Plain, steps()).await, &ALL),
+        (Way::lines("a process without sessions", Alone, Plain, steps()).await, &ALL),
+        (Way::older("HTTP+SSE to a server of it", Older, steps()).await, &OF_SESSIONS),
+        (Way::older("a server of HTTP+SSE", Events, steps()).await, &ALL),
+        (Way::transparent("HTTP+SSE to a server of sessions", Sessions, Older, steps()).await, &OF_SESSIONS),
+        (Way::transparent("HTTP+SSE to a server without sessions", Alone, Older, steps()).await, &OF_SESSIONS),
+        (Way::lines("HTTP+SSE to a process of sessions", Sessions, Older, steps()).await, &OF_SESSIONS),
+        (Way::lines("HTTP+SSE to a process without sessions", Alone, Older, steps()).await, &OF_SESSIONS),
+    ]
+}
+
 /// A proxy, and the server behind it.
 pub(super) struct Way {
     pub(super) name: &'static str,
@@ -59,7 +82,7 @@ enum End {
 
 impl Way {
     /// To a server that speaks streamable HTTP itself.
-    pub(super) async fn transparent(name: &'static str, era: Era, speech: Speech, steps: Vec<Step>) -> Self {
+    async fn transparent(name: &'static str, era: Era, speech: Speech, steps: Vec<Step>) -> Self {
         let server = Server::start(move |seen| by_http(era, seen)).await;
         let before = guarded(&server, Dialect::Streamable, steps).await;
         let passes_everything = era == Era::Both;
@@ -67,7 +90,7 @@ impl Way {
     }
 
     /// To a server that speaks HTTP+SSE itself.
-    pub(super) async fn older(name: &'static str, speech: Speech, steps: Vec<Step>) -> Self {
+    async fn older(name: &'static str, speech: Speech, steps: Vec<Step>) -> Self {
         let server = Server::start(answering(&Streams::default(), by_sse)).await;
         let before = guarded(&server, Dialect::Sse, steps).await;
         let passes_everything = speech == Speech::Older;
@@ -75,7 +98,7 @@ impl Way {
     }
 
     /// To a process that all clients share.
-    pub(super) async fn lines(name: &'static str, era: Era, speech: Speech, steps: Vec<Step>) -> Self {
+    async fn lines(name: &'static str, era: Era, speech: Speech, steps: Vec<Step>) -> Self {
         let middleware = Middleware::default();
         middleware.replace(Chain::new(steps));
         let chained = |bridge| match speech {
@@ -102,6 +125,14 @@ impl Way {
         });
         let address = setup.address.clone();
         Self { name, address, speech, passes_everything: false, server: End::Lines(seen, setup) }
+    }
+
+    /// Whether something that only the server's owner may do has reached the server since it was last asked.
+    pub(super) fn has_burnt(&self) -> bool {
+        match &self.server {
+            End::Http(server, _) => has_burnt(&server.seen()),
+            End::Lines(..) => self.seen().iter().any(|message| message.to_string().contains("burn")),
+        }
     }
 
     /// The messages that the server has got since it was last asked.

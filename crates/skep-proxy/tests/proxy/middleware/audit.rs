@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use super::auth::issuer::{Issuer, Key};
 use super::{Guarded, rules, with_tools};
 use crate::authz::hive;
-use crate::http::{PATIENCE, Request, call, request};
+use crate::http::{PATIENCE, Request, call, modern, request};
 use crate::transparent::server::reply;
 use crate::transparent::streams::stream;
 
@@ -239,6 +239,42 @@ async fn an_answer_that_nobody_hears_to_its_end_is_an_error_unless_it_was_given(
         assert!(answer.event().await.unwrap().contains("result"));
         drop(answer);
         assert_eq!(records(&folder, 3).await[2]["outcome"], "success");
+    }
+}
+
+/// Whoever listens does so for hours, and goes away in the end.
+#[tokio::test]
+async fn a_stream_of_changes_is_recorded_when_it_begins_and_not_again() {
+    const EVENT: &str = "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\"}\n\n";
+    for has_answers in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let (sender, mut streams) = tokio::sync::mpsc::unbounded_channel();
+        let audit = AuditSettings { has_answers, ..settings(&folder) };
+        let guarded = Guarded::new(chain(audit), move |seen| {
+            if seen.json()["method"] != "subscriptions/listen" {
+                return with_tools(seen);
+            }
+            let (parts, receiver) = tokio::sync::mpsc::unbounded_channel();
+            parts.send(EVENT).unwrap();
+            sender.send(parts).unwrap();
+            stream(&[("content-type", "text/event-stream")], receiver)
+        })
+        .await;
+        let listen = || modern("l", "subscriptions/listen", json!({"notifications": {}}));
+        let mut answer = guarded.send(listen()).await;
+        assert!(answer.event().await.unwrap().contains("acknowledged"));
+        let first = records(&folder, 1).await.remove(0);
+        assert_eq!((&first["type"], &first["outcome"]), (&json!("mcp_request"), &json!("success")));
+        let target = json!({"endpoint": "/mcp", "method": "subscriptions/listen", "type": "endpoint"});
+        assert_eq!((&first["target"], &first["data"]), (&target, &Value::Null));
+        assert_eq!(first["metadata"]["extra"]["response_size_bytes"], Value::Null);
+        // It is open still, and ends with its client.
+        let parts = streams.try_recv().unwrap();
+        drop(answer);
+        tokio::time::timeout(PATIENCE, parts.closed()).await.unwrap();
+        guarded.send(Request::post(&call(2, "feed"))).await.text().await;
+        let types: Vec<Value> = records(&folder, 2).await.iter().map(|record| record["type"].clone()).collect();
+        assert_eq!(types, ["mcp_request", "mcp_tool_call"]);
     }
 }
 

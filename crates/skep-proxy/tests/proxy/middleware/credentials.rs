@@ -110,3 +110,41 @@ async fn what_nobody_had_to_prove_goes_on_as_it_came() {
         assert_eq!(server.seen()[0].header("authorization"), Some("Bearer theirs"));
     }
 }
+
+/// What we prove ourselves with is the same for all clients, and does not make one of them.
+#[tokio::test]
+async fn strangers_before_whom_we_put_our_own_credentials_stay_strangers() {
+    for name in ["Authorization", "X-Api-Key", "Cookie"] {
+        let server = Server::start(with_sessions("a")).await;
+        let (before, middleware) = Before::chained(&server, Dialect::Streamable).await;
+        middleware.replace(Chain::new(vec![
+            Step::Authenticate(Authentication::Anonymous),
+            Step::Parse,
+            forwarded(name, "ours"),
+        ]));
+        // So many sessions are opened for two requests that say this.
+        let opened = async |own: Option<(&str, &str)>| {
+            server.seen();
+            for _ in 0..2 {
+                let post = modern(1, "tools/list", json!({}));
+                let post = own.into_iter().fold(post, |post, (name, value)| post.header(name, value));
+                assert!(before.send(post).await.json().await["result"]["session"].is_string());
+            }
+            server.seen().iter().filter(|seen| seen.json()["method"] == "initialize").count()
+        };
+        assert_eq!(opened(None).await, 2, "{name}: two strangers have one session");
+        // Nobody looks at what is replaced, so that anybody could say it.
+        assert_eq!(opened(Some((name, "theirs"))).await, 2, "{name}");
+        let other = if name == "Cookie" { "X-Api-Key" } else { "Cookie" };
+        assert_eq!(
+            opened(Some((other, "theirs"))).await,
+            1,
+            "{name}: what the server sees of a client tells it from others"
+        );
+        let mut open = Vec::new();
+        for _ in 0..9 {
+            open.push(before.send(modern("l", "subscriptions/listen", json!({"notifications": {}}))).await);
+        }
+        assert!(open.iter().all(|stream| stream.status == 200), "{name}: strangers have the places of one client");
+    }
+}

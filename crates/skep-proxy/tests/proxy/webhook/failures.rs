@@ -2,11 +2,13 @@
 
 use serde_json::{Value, json};
 use skep_proxy::middleware::{FailurePolicy, Power};
+use tracing::Level;
 
 use super::{proxy, settings, step};
 use crate::authz::hive;
 use crate::http::{Request, call};
 use crate::transparent::server::{Reply, Server, reply};
+use crate::warnings::Warnings;
 
 const POWERS: [Power; 2] = [Power::Refuse, Power::Change];
 const POLICIES: [FailurePolicy; 2] = [FailurePolicy::Fail, FailurePolicy::Ignore];
@@ -116,5 +118,28 @@ async fn trap_24_what_a_change_makes_has_to_be_one_request() {
         for policy in POLICIES {
             check(path, &hook.address, Power::Change, policy, Some((500, -32603, no_request))).await;
         }
+    }
+}
+
+#[tokio::test]
+async fn a_callback_that_may_fail_is_told_once_when_it_does_and_once_when_it_does_not_any_more() {
+    for power in POWERS {
+        let (server, hook) = (Server::start(hive).await, Server::start(|_| reply(500, &[], "")).await);
+        let hooks = vec![step(power, vec![settings(&hook.address, FailurePolicy::Ignore)])];
+        let before = proxy(&server, hooks, vec![]).await;
+        let log = Warnings::down_to(Level::INFO);
+        let told = || log.take().into_iter().filter(|text| text.contains("a webhook")).collect::<Vec<_>>();
+        let ask = async || assert_eq!(before.send(Request::post(&call(1, "weigh")).plain()).await.status, 200);
+        for _ in 0..5 {
+            ask().await;
+        }
+        let failing = told();
+        assert!(failing.len() == 1 && failing[0].contains("a webhook fails, and requests pass"), "{failing:?}");
+        hook.replace(|_| reply(200, &[], r#"{"allowed":true}"#));
+        for _ in 0..3 {
+            ask().await;
+        }
+        let well = told();
+        assert!(well.len() == 1 && well[0].contains("a webhook does not fail any more"), "{well:?}");
     }
 }

@@ -24,12 +24,12 @@ use self::claims::Attributes;
 pub(super) use self::decided::Known;
 use self::decided::{Asked, Decided};
 use self::entities::{Stage, Staged};
-use self::seen::Seen;
+use self::seen::{Seen, Times};
 use self::slices::Slices;
 use super::Verdict;
 use super::hints::Hints;
 use super::question::{Feature, Question};
-use crate::middleware::identity::Identity;
+use crate::middleware::identity::{COUNTDOWN, Identity};
 
 /// What groups are called in policies, unless they are called otherwise.
 const GROUP_TYPE: &str = "THVGroup";
@@ -117,7 +117,7 @@ pub(super) struct Caller<'a> {
 pub(super) struct Cedar {
     policies: Slices,
     seen: Seen,
-    looks_at_times: bool,
+    times: Times,
     decided: Decided,
     stage: Stage,
     authorizer: Authorizer,
@@ -160,7 +160,7 @@ impl Cedar {
         let server = (!settings.server.is_empty()).then(|| type_name("MCP")).transpose()?;
         Ok(Self {
             seen: Seen::by(&policies),
-            looks_at_times: seen::looks_at_times(&policies),
+            times: Times::by(&policies),
             decided: Decided::default(),
             stage: Stage::new(&settings.entities, &actions, &policies)?,
             policies: Slices::new(policies)?,
@@ -199,8 +199,10 @@ impl Cedar {
 
     /// A caller whom decisions are remembered for, as long as its claims are the same.
     pub(super) fn caller(&self, identity: &Identity) -> Result<Arc<Known>, Denied> {
-        // The times of somebody who proved nothing are those of the call, so that no two calls are the same then.
-        let is_another = self.looks_at_times && !identity.is_proven();
+        // The times of somebody who proved nothing are those of the call, so that no two calls are the same then; and so it
+        // is with how long a token is still good for.
+        let counts_down = || identity.claims.contains_key(COUNTDOWN);
+        let is_another = self.times.moments && !identity.is_proven() || self.times.countdown && counts_down();
         let digest = if is_another { None } else { identity.digest() };
         let read = || self.principal(Caller { claims: Some(&identity.claims), ..Caller::default() });
         self.decided.caller(digest, &identity.claims, read)

@@ -7,7 +7,7 @@ use cedar_policy::Policy;
 use serde_json::Value;
 
 use super::values::PRESENT;
-use crate::middleware::identity::TIMES;
+use crate::middleware::identity::{COUNTDOWN, TIMES};
 
 /// The arguments that matter.
 #[derive(Debug, PartialEq, Eq)]
@@ -39,12 +39,31 @@ impl Seen {
     }
 }
 
-/// Whether policies look at the claims that say when something holds.
-pub(super) fn looks_at_times(policies: &[Policy]) -> bool {
-    let mut names = HashSet::new();
-    let are_told = policies.iter().all(|policy| policy.to_json().is_ok_and(|policy| collect(&policy, &mut names)));
-    let mut claims = names.iter().filter_map(|name| name.strip_prefix("claim_"));
-    !are_told || claims.any(|name| TIMES.contains(&name))
+/// What policies look at of the claims that are others without anything having changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Times {
+    /// When something holds.
+    pub(super) moments: bool,
+    /// How long it still does.
+    pub(super) countdown: bool,
+}
+
+impl Times {
+    pub(super) fn by(policies: &[Policy]) -> Self {
+        let mut names = HashSet::new();
+        let are_told = policies.iter().all(|policy| policy.to_json().is_ok_and(|policy| collect(&policy, &mut names)));
+        // A claim may be seen as a set, too.
+        let is_named = |claim: &str| {
+            names.iter().any(|name| {
+                name.strip_prefix("claim")
+                    .is_some_and(|name| name.strip_prefix('_').or(name.strip_prefix("set_")) == Some(claim))
+            })
+        };
+        Self {
+            moments: !are_told || TIMES.iter().any(|claim| is_named(claim)),
+            countdown: !are_told || is_named(COUNTDOWN),
+        }
+    }
 }
 
 /// Collects the names of all attributes that an expression looks at. False when it uses the context in another way.
@@ -121,14 +140,16 @@ mod tests {
 
     #[test]
     fn times_matter_where_a_policy_names_them() {
-        for (condition, expected) in [
-            ("true", false),
-            ("principal.claim_email == context.arg_exp", false),
-            ("context has claim_exp", true),
-            (r#"principal.claim_nbf == decimal("1.0")"#, true),
-            ("context == {}", true),
+        for (condition, moments, countdown) in [
+            ("true", false, false),
+            ("principal.claim_email == context.arg_exp", false, false),
+            ("context has claim_exp", true, false),
+            (r#"principal.claim_nbf == decimal("1.0")"#, true, false),
+            (r#"principal.claim_expires_in == "60""#, false, true),
+            (r#"context.claimset_expires_in.contains("60")"#, false, true),
+            ("context == {}", true, true),
         ] {
-            assert_eq!(looks_at_times(&policies(&["true", condition])), expected, "{condition}");
+            assert_eq!(Times::by(&policies(&["true", condition])), Times { moments, countdown }, "{condition}");
         }
     }
 }

@@ -12,6 +12,8 @@ use http::header::{AUTHORIZATION, CONTENT_LENGTH, EXPECT, FORWARDED, USER_AGENT}
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use time::OffsetDateTime;
 
+use crate::middleware::grants::Key;
+
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 const DATE: HeaderName = HeaderName::from_static("x-amz-date");
 const TOKEN: HeaderName = HeaderName::from_static("x-amz-security-token");
@@ -62,9 +64,16 @@ pub(crate) struct Scope {
 pub(crate) struct Signer {
     pub(super) credentials: Arc<Credentials>,
     pub(super) scope: Scope,
+    /// What the credentials were given for.
+    pub(super) given_for: Key,
 }
 
 impl Signer {
+    /// The same for the same caller, token and role, whatever credentials were given for them.
+    pub(crate) fn given_for(&self) -> &[u8] {
+        self.given_for.bytes()
+    }
+
     /// Signs a request that is sent now.
     pub(crate) fn sign(&self, method: &Method, uri: &Uri, headers: &mut HeaderMap, body: &[u8]) {
         self.sign_at(OffsetDateTime::now_utc(), method, uri, headers, body);

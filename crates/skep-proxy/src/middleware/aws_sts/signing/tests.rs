@@ -109,7 +109,7 @@ fn signatures_are_those_that_aws_has_published() {
 
 #[test]
 fn auth_trap_20_what_others_may_change_is_not_signed_and_nobody_else_signs() {
-    let signer = Signer { credentials: Arc::new(credentials("session")), scope: scope() };
+    let signer = Signer { credentials: Arc::new(credentials("session")), scope: scope(), given_for: Key::ours() };
     let uri: Uri = "https://example.amazonaws.com/mcp".parse().unwrap();
     let sent = |given: &[(&'static str, &'static str)]| {
         let mut headers = headers(given);

@@ -45,6 +45,10 @@ impl Key {
         Self::digest([])
     }
 
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     fn digest<'a>(parts: impl IntoIterator<Item = &'a str>) -> Self {
         let mut context = digest::Context::new(&digest::SHA256);
         for part in parts {

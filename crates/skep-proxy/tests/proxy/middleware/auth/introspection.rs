@@ -2,11 +2,13 @@
 
 use jsonwebtoken::Algorithm;
 use serde_json::{Value, json};
-use skep_proxy::middleware::OidcSettings;
+use skep_proxy::middleware::{Authentication, Oidc, OidcSettings, Step};
 
 use super::issuer::{AUDIENCE, Key, now};
 use super::{call_with, guarded};
-use crate::transparent::server::{Server, reply};
+use crate::http::modern;
+use crate::middleware::Guarded;
+use crate::transparent::server::{Server, reply, with_sessions};
 
 fn settings(server: &Server) -> OidcSettings {
     OidcSettings {
@@ -82,4 +84,23 @@ async fn a_signed_token_that_is_bad_is_not_asked_about() {
     let key = Key::new("k", Algorithm::ES256);
     assert_eq!(call_with(&guarded, &key.sign(&good())).await.status, 401);
     assert!(endpoint.seen().iter().all(|seen| seen.target == "/keys"));
+}
+
+#[tokio::test]
+async fn a_token_whose_end_comes_nearer_is_the_same_one() {
+    let (left, until) = (std::sync::atomic::AtomicU64::new(60), now() + 60);
+    let endpoint = Server::start(move |_| {
+        let mut said = good();
+        said["exp"] = json!(until);
+        said["expires_in"] = json!(left.fetch_sub(1, std::sync::atomic::Ordering::Relaxed));
+        reply(200, &[], said.to_string())
+    })
+    .await;
+    let oidc = Box::new(Oidc::new(&settings(&endpoint)).unwrap());
+    let steps = vec![Step::Authenticate(Authentication::Oidc(oidc)), Step::Parse];
+    let guarded = Guarded::new(steps, with_sessions("a")).await;
+    for _ in 0..3 {
+        let post = modern(1, "tools/list", json!({})).header("Authorization", "Bearer opaque");
+        assert_eq!(guarded.send(post).await.json().await["result"]["session"], "a-0");
+    }
 }

@@ -151,9 +151,9 @@ fn of_callers(key: &Key) -> Vec<Row> {
     ]
 }
 
-/// Those who say whether somebody may.
-fn of_decisions() -> Vec<Row> {
-    let point = Row::new(
+/// Somebody who is asked for every call and for all that lists show.
+pub(super) fn decision_point() -> Row {
+    Row::new(
         "a decision point",
         giving(&json!({"allow": true})),
         |address| {
@@ -171,7 +171,11 @@ fn of_decisions() -> Vec<Row> {
             ))
         },
         Told::Error(403, 403, "Unauthorized"),
-    );
+    )
+}
+
+/// Those who say whether somebody may.
+fn of_decisions() -> Vec<Row> {
     let callback = |(name, power, policy, told)| {
         let chain = move |address: &str| behind_anybody(webhook::step(power, vec![webhook::settings(address, policy)]));
         Row::new(name, giving(&json!({"allowed": true})), chain, told)
@@ -192,7 +196,7 @@ fn of_decisions() -> Vec<Row> {
         ),
         ("a callback that may refuse", Power::Refuse, FailurePolicy::Ignore, Told::Result),
     ];
-    std::iter::once(point).chain(callbacks.map(callback)).collect()
+    std::iter::once(decision_point()).chain(callbacks.map(callback)).collect()
 }
 
 /// Those who give credentials for a server.

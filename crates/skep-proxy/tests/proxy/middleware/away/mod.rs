@@ -9,15 +9,22 @@ mod redis;
 use std::cell::Cell;
 use std::time::Duration;
 
-use self::dependencies::{Row, Told, rows};
+use serde_json::json;
+
+use self::dependencies::{Row, Told, decision_point, rows};
 use self::fault::{Dependency, Fault};
 use super::{Guarded, with_tools};
-use crate::http::{PATIENCE, Request, Response, call};
+use crate::http::{PATIENCE, Request, Response, call, request};
 use crate::inside::BARRED_FORMS;
-use crate::transparent::server::Seen;
+use crate::transparent::server::{Seen, reply};
 
 /// Longer than a proxy waits for anybody.
 const LONGEST: Duration = Duration::from_mins(2);
+
+/// How many tools a list has, which is more than are asked about at the same time.
+const LISTED: usize = 70;
+/// A little longer than a decision may take.
+const ONE_ANSWER: Duration = Duration::from_secs(45);
 
 /// A proxy with the steps of a row.
 struct Asked {
@@ -42,6 +49,32 @@ impl Asked {
         let is_call = |seen: &Seen| seen.json()["method"] == "tools/call";
         self.guarded.server.seen().into_iter().filter(is_call).count()
     }
+}
+
+/// What a list shows of which nobody says whether it may be seen, and that no list waits for one answer after the other.
+async fn check_list(row: &Row, fault: Fault) {
+    let name = format!("a list before {}, {fault:?}", row.name);
+    let dependency = Dependency::with(fault, &row.healthy).await;
+    let (steps, _) = (row.chain)(&dependency.address);
+    let tools: Vec<_> = (0..LISTED).map(|number| json!({"name": format!("t{number}")})).collect();
+    let guarded = Guarded::new(steps, move |seen| {
+        let result = json!({"tools": tools, "nextCursor": "2"});
+        let answer = json!({"jsonrpc": "2.0", "id": seen.json()["id"], "result": result});
+        reply(200, &[("content-type", "application/json")], answer.to_string())
+    })
+    .await;
+    let list = || Request::post(&request("seven", "tools/list", &json!({}))).plain().within(LONGEST);
+    let began = tokio::time::Instant::now();
+    let mut answer =
+        if fault == Fault::Silence { without_waiting(guarded.send(list())).await } else { guarded.send(list()).await };
+    let took = began.elapsed();
+    let nothing = r#"{"jsonrpc":"2.0","id":"seven","result":{"tools":[],"nextCursor":"2"}}"#;
+    assert_eq!((answer.status, answer.json().await), (200, serde_json::from_str(nothing).unwrap()), "{name}");
+    assert!(took < ONE_ANSWER, "{name}: {took:?}");
+    let healed = dependency.heal();
+    healed.seen();
+    let shown = guarded.send(list()).await.json().await["result"]["tools"].as_array().unwrap().len();
+    assert_eq!((shown, healed.seen().len()), (LISTED, LISTED), "{name}");
 }
 
 async fn check(row: &Row, fault: Fault) {
@@ -89,6 +122,13 @@ async fn whatever_is_wrong_with_those_whom_steps_depend_on_is_told_in_the_same_w
         for fault in [Fault::Absence, Fault::Garbage, Fault::Megabytes] {
             check(&row, fault).await;
         }
+    }
+}
+
+#[tokio::test]
+async fn a_list_is_empty_and_not_late_whatever_is_wrong_with_whoever_decides_about_it() {
+    for fault in Fault::ALL {
+        check_list(&decision_point(), fault).await;
     }
 }
 

@@ -11,11 +11,13 @@ use skep_proxy::middleware::{Authentication, Bucket, CallLimits, RateLimit, Rate
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
+use tracing::Level;
 
 use super::super::{Guarded, with_tools};
 use super::fault::{Fault, MEGABYTES};
 use crate::http::{Request, call};
 use crate::redis::settings;
+use crate::warnings::Warnings;
 
 /// What comes between, if anything does.
 type Between = Arc<Mutex<Option<Fault>>>;
@@ -116,15 +118,12 @@ async fn relay(client: TcpStream, real: String, now: Between) {
     }
 }
 
-#[tokio::test]
-async fn nobody_is_refused_because_redis_is_away_or_says_what_it_should_not() {
-    let test = "nobody_is_refused_because_redis_is_away_or_says_what_it_should_not";
-    let Some(redis) = RedisServer::start(test) else { return };
-    let mut relay = Relay::start(&redis).await;
-    let mut way = settings(&redis);
+/// Calls that all have one bucket, in a Redis that is reached by a way on which something can come between.
+async fn counted(redis: &RedisServer, relay: &Relay, tokens: u32) -> Guarded {
+    let mut way = settings(redis);
     way.address = relay.address.to_string();
     let connected = Redis::connect(&way).await.unwrap();
-    let bucket = Bucket { tokens: 1, period: Duration::from_hours(24 * 365) };
+    let bucket = Bucket { tokens, period: Duration::from_hours(24 * 365) };
     let limits = RateLimits {
         namespace: "apiary".to_owned(),
         server: "hive".to_owned(),
@@ -132,8 +131,47 @@ async fn nobody_is_refused_because_redis_is_away_or_says_what_it_should_not() {
         ..RateLimits::default()
     };
     let limit = RateLimit::in_redis(limits, &connected).unwrap();
-    let guarded =
-        Guarded::new(vec![Step::Authenticate(Authentication::Anonymous), Step::LimitRates(limit)], with_tools).await;
+    Guarded::new(vec![Step::Authenticate(Authentication::Anonymous), Step::LimitRates(limit)], with_tools).await
+}
+
+#[tokio::test]
+async fn that_redis_is_away_is_told_once_and_so_is_that_it_is_back() {
+    let Some(redis) = RedisServer::start("that_redis_is_away_is_told_once_and_so_is_that_it_is_back") else { return };
+    let mut relay = Relay::start(&redis).await;
+    let guarded = counted(&redis, &relay, 1000).await;
+    let log = Warnings::down_to(Level::INFO);
+    let told = || log.take().into_iter().filter(|text| text.contains("limits ca")).collect::<Vec<_>>();
+    let ask = async || assert_eq!(guarded.send(Request::post(&call(1, "feed"))).await.status, 200);
+    ask().await;
+    assert!(told().is_empty());
+    relay.put(Some(Fault::Absence)).await;
+    for _ in 0..5 {
+        ask().await;
+    }
+    let away = told();
+    assert!(away.len() == 1 && away[0].contains("limits cannot be asked for, and calls pass"), "{away:?}");
+    relay.put(None).await;
+    let back = async {
+        loop {
+            ask().await;
+            let told = told();
+            if !told.is_empty() {
+                break told;
+            }
+        }
+    };
+    let back = tokio::time::timeout(crate::http::PATIENCE, back).await.unwrap();
+    assert!(back.len() == 1 && back[0].contains("limits can be asked for again"), "{back:?}");
+    ask().await;
+    assert!(told().is_empty());
+}
+
+#[tokio::test]
+async fn nobody_is_refused_because_redis_is_away_or_says_what_it_should_not() {
+    let test = "nobody_is_refused_because_redis_is_away_or_says_what_it_should_not";
+    let Some(redis) = RedisServer::start(test) else { return };
+    let mut relay = Relay::start(&redis).await;
+    let guarded = counted(&redis, &relay, 1).await;
     let ask = async || {
         let mut answer = guarded.send(Request::post(&call(1, "feed"))).await;
         (answer.status, answer.header("retry-after").is_some(), answer.json().await["result"].clone())

@@ -275,3 +275,28 @@ async fn everything_that_goes_to_the_server_is_signed() {
         assert!(authorization.starts_with("AWS4-HMAC-SHA256 Credential=KEY-ann/"), "{request:?}");
     }
 }
+
+/// Where nobody proves anything to us, the token that is good for a role is all that tells callers apart.
+#[tokio::test]
+async fn callers_whose_roles_nobody_has_checked_share_no_session() {
+    let sessions = with_sessions("a");
+    let discovers = |seen: &Seen| seen.json()["method"] == "server/discover";
+    let server = Server::start(move |seen| if discovers(seen) { reply(400, &[], "") } else { sessions(seen) }).await;
+    let service = Server::start(giving).await;
+    let (before, middleware) = Before::chained_remote(&server).await;
+    let settings = AwsStsSettings { fallback_role: arn("any"), ..settings(&service.address) };
+    let steps = vec![
+        Step::Authenticate(Authentication::Anonymous),
+        Step::Parse,
+        Step::SignForAws(AwsSts::new(settings).unwrap()),
+    ];
+    middleware.replace(Chain::new(steps));
+    let ask = async |token: &str| {
+        let post = modern(1, "tools/list", json!({})).header("X-Api-Key", "of all");
+        let post = post.header("Authorization", &format!("Bearer {token}"));
+        before.send(post).await.json().await["result"]["session"].as_str().unwrap().to_owned()
+    };
+    let (ann, bob) = (ask("ann's").await, ask("bob's").await);
+    assert_ne!(ann, bob);
+    assert_eq!((ask("ann's").await, ask("bob's").await), (ann, bob));
+}
