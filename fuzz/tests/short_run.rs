@@ -50,6 +50,7 @@ targets![
     mcp_edit,
     mcp_message,
     mcp_stream,
+    mcp_translate,
     merge_patch,
     protobuf,
     rules,

@@ -27,17 +27,15 @@ impl Mirror {
     /// The parameters of a tool that are repeated. The tool is given as its server listed it.
     pub fn of_tool(tool: &str) -> Vec<Self> {
         let mut mirrors = Vec::new();
-        if let Ok(Value::Object(tool)) = serde_json::from_str(tool) {
-            let schema = tool.get("inputSchema").unwrap_or(&Value::Null);
-            collect(schema, &mut Vec::new(), &mut mirrors);
+        if let Some(schema) = schema_of(tool) {
+            collect(&schema, &mut Vec::new(), &mut mirrors);
         }
         mirrors
     }
 
     /// The parameters of a tool that are repeated; nothing when one of them is marked in a way that cannot work.
     pub fn of_tool_strictly(tool: &str) -> Option<Vec<Self>> {
-        let Ok(Value::Object(read)) = serde_json::from_str(tool) else { return None };
-        let schema = read.get("inputSchema").unwrap_or(&Value::Null);
+        let schema = &schema_of(tool)?;
         let mut mirrors = Vec::new();
         collect(schema, &mut Vec::new(), &mut mirrors);
         let is_fit = |mirror: &Self| {
@@ -84,6 +82,15 @@ impl Mirror {
             (Some(told), Some(value)) if agree(told, value) => Ok(()),
             (Some(_), Some(_)) => Err(mismatch(&self.header, "does not match the arguments")),
         }
+    }
+}
+
+/// The schema of a tool's parameters. What else the tool says need not make sense, such as half of a character where a text
+/// was cut.
+fn schema_of(tool: &str) -> Option<Value> {
+    match json::find(tool, &["inputSchema"]).ok()? {
+        Some(schema) => serde_json::from_str(schema.of(tool)).ok(),
+        None => Some(Value::Null),
     }
 }
 
@@ -173,6 +180,8 @@ mod tests {
             let found = Mirror::of_tool_strictly(&tool(schema)).map(|mirrors| mirrors.len());
             assert_eq!(found, expected, "{schema}");
         }
+        let cut = r#"{"name":"a","description":"\ud83d","inputSchema":{}}"#;
+        assert_eq!(Mirror::of_tool_strictly(cut), Some(Vec::new()), "a text that was cut marks nothing");
         let mirrors = Mirror::of_tool(TOOL);
         let said: Vec<_> = mirrors
             .iter()

@@ -68,7 +68,7 @@ pub(super) fn edit(input: &[u8]) {
 
 /// Whether JSON is refused for what the other reader cannot hold: two documents that are each as deep as it can go, and
 /// numbers, which we carry as they are written.
-fn is_beyond_the_other(error: &serde_json::Error) -> bool {
+pub(super) fn is_beyond_the_other(error: &serde_json::Error) -> bool {
     let message = error.to_string();
     message.contains("recursion limit") || message.contains("number out of range")
 }

@@ -6,6 +6,7 @@ mod mcp;
 mod patch;
 mod schema;
 mod text;
+mod translate;
 
 /// A function that must survive all inputs.
 #[derive(Debug, Clone, Copy)]
@@ -15,7 +16,7 @@ pub struct Target {
     pub run: fn(&[u8]),
 }
 
-pub const TARGETS: [Target; 16] = [
+pub const TARGETS: [Target; 17] = [
     Target { name: "apply", run: apply::apply },
     Target { name: "json_patch", run: patch::json },
     Target { name: "json_path", run: text::json_path },
@@ -24,6 +25,7 @@ pub const TARGETS: [Target; 16] = [
     Target { name: "mcp_edit", run: mcp::edit },
     Target { name: "mcp_message", run: mcp::message },
     Target { name: "mcp_stream", run: mcp::stream },
+    Target { name: "mcp_translate", run: translate::translate },
     Target { name: "merge_patch", run: patch::merge },
     Target { name: "protobuf", run: bodies::protobuf },
     Target { name: "rules", run: schema::rules },

@@ -43,12 +43,12 @@ fn open(streams: &Streams) -> Reply {
 type Result = fn(&Seen, usize) -> Option<Value>;
 
 /// A server that tells in its results by whom and in which session it was asked.
-pub(crate) fn on_sse(streams: &Streams) -> impl Fn(&Seen) -> Reply + Send + Sync + 'static {
+pub(crate) fn on_sse(streams: &Streams) -> impl Fn(&Seen) -> Reply + Send + Sync + use<> {
     answering(streams, by_whom)
 }
 
 /// A server that answers so.
-pub(crate) fn answering(streams: &Streams, result: Result) -> impl Fn(&Seen) -> Reply + Send + Sync + 'static {
+pub(crate) fn answering(streams: &Streams, result: Result) -> impl Fn(&Seen) -> Reply + Send + Sync + use<> {
     let streams = Arc::clone(streams);
     move |seen| {
         if seen.method == "GET" && seen.target == "/sse" {
