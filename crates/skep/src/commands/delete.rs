@@ -1,6 +1,6 @@
 //! `skep delete`.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use kube::api::{DeleteParams, DynamicObject};
@@ -15,6 +15,8 @@ use crate::objects::{Kinds, Place, title};
 use crate::output;
 
 const PAUSE: Duration = Duration::from_millis(50);
+/// When somebody who waits wants to know what for.
+const SILENCE: Duration = Duration::from_secs(1);
 /// How long objects get to be gone.
 const LIMIT: Duration = Duration::from_mins(2);
 
@@ -72,10 +74,29 @@ async fn wait(leaving: &[Leaving]) -> anyhow::Result<()> {
 }
 
 async fn gone(leaving: &[Leaving]) -> anyhow::Result<()> {
-    for (_, uid, name, api) in leaving {
-        while api.get_opt(name).await.map_err(refusal)?.is_some_and(|found| found.uid() == *uid) {
+    for (title, uid, name, api) in leaving {
+        let begun = Instant::now();
+        let mut told = None;
+        while let Some(found) = api.get_opt(name).await.map_err(refusal)?.filter(|found| found.uid() == *uid) {
+            let reason = Some(stay(&found));
+            if begun.elapsed() > SILENCE && told != reason {
+                eprintln!("{title} is still there: {}", reason.as_deref().unwrap_or_default());
+                told = reason;
+            }
             tokio::time::sleep(PAUSE).await;
         }
     }
     Ok(())
+}
+
+/// Why an object that was deleted is still there.
+fn stay(object: &DynamicObject) -> String {
+    let conditions = object.data["status"]["conditions"].as_array();
+    let blocked = conditions.into_iter().flatten().find(|condition| {
+        condition["type"] == "DeletionBlocked" && condition["status"] == "True" && condition["message"].is_string()
+    });
+    match blocked.and_then(|condition| condition["message"].as_str()) {
+        Some(message) => message.to_owned(),
+        None => format!("it has the finalizers {}", object.finalizers().join(", ")),
+    }
 }

@@ -22,6 +22,7 @@ pub(crate) use verify::Caller;
 use std::net::SocketAddr;
 
 use futures::stream::{self, StreamExt as _};
+use http::StatusCode;
 use serde::Serialize;
 
 /// One endpoint.
@@ -44,6 +45,9 @@ pub(crate) struct Endpoint {
     pub(crate) inside: Option<SocketAddr>,
     /// The names of its tools; none when it does not tell.
     pub(crate) tools: Option<Vec<String>>,
+    /// Whether it tells nothing to those who do not say who they are.
+    #[serde(skip)]
+    pub(crate) is_guarded: bool,
     /// Why it is not ready, or what else somebody should do about it.
     pub(crate) message: Option<String>,
 }
@@ -121,12 +125,16 @@ impl Endpoint {
         let inside = self.inside.filter(|_| side == Side::Pods);
         for (path, dialect) in self.candidates(path) {
             let url = format!("{host}{path}");
-            if let Ok(tools) = dialect.tools(&url, inside).await {
-                self.tools = Some(tools);
-                self.transport.get_or_insert_with(|| dialect.transport().to_owned());
-                self.local_url = Some(url);
-                self.url = self.url.map(|url| format!("{}{path}", split(&url).0));
-                break;
+            match dialect.tools(&url, inside).await {
+                Ok(tools) => {
+                    self.tools = Some(tools);
+                    self.transport.get_or_insert_with(|| dialect.transport().to_owned());
+                    self.local_url = Some(url);
+                    self.url = self.url.map(|url| format!("{}{path}", split(&url).0));
+                    break;
+                }
+                Err(Silence::Refused(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)) => self.is_guarded = true,
+                Err(_) => {}
             }
         }
         self

@@ -15,8 +15,10 @@ use crate::screen::{self, Colour, Line};
 
 /// Changes that come together are shown together.
 const GATHER: Duration = Duration::from_millis(50);
-/// How long to wait before a server that has not told its tools is asked again.
+/// How long to wait before a server that has not told its tools is asked again. That is twice as long each time, since it
+/// may be none that speaks MCP.
 const ASK_AGAIN: Duration = Duration::from_secs(5);
+const LONGEST_WAIT: Duration = Duration::from_mins(10);
 
 /// Shows endpoints as they come and go. Their tools are asked for from a side where they can be reached.
 pub(super) async fn show(client: &Client, side: Side) -> anyhow::Result<Infallible> {
@@ -49,8 +51,21 @@ type Key = (String, String, String, Option<String>);
 /// What an endpoint has answered.
 enum Answer {
     /// Nothing, so far.
-    Asked(Instant),
+    Asked(Asked),
     Told(Box<Endpoint>),
+}
+
+/// When somebody was asked, and how long the answer is waited for.
+#[derive(Clone, Copy)]
+struct Asked {
+    at: Instant,
+    wait: Duration,
+}
+
+impl Asked {
+    fn again(self) -> Instant {
+        self.at + self.wait
+    }
 }
 
 #[derive(Default)]
@@ -73,7 +88,8 @@ fn key(endpoint: &Endpoint) -> Key {
 
 impl View {
     fn remember(&mut self, endpoint: Endpoint) {
-        if endpoint.tools.is_some() {
+        // One that wants to know who asks would only write down that nobody does.
+        if endpoint.tools.is_some() || endpoint.is_guarded {
             self.answers.insert(key(&endpoint), Answer::Told(Box::new(endpoint)));
         }
     }
@@ -92,13 +108,17 @@ impl View {
                     self.answers.insert(key, Answer::Told(Box::new(shown.clone())));
                     shown
                 }
-                Some(Answer::Asked(at)) if now < at + ASK_AGAIN => {
-                    self.answers.insert(key, Answer::Asked(at));
+                Some(Answer::Asked(asked)) if now < asked.again() => {
+                    self.answers.insert(key, Answer::Asked(asked));
                     endpoint
                 }
-                _ => {
+                answer => {
                     if endpoint.ready && ask.len() < room {
-                        self.answers.insert(key, Answer::Asked(now));
+                        let wait = match answer {
+                            Some(Answer::Asked(asked)) => (asked.wait * 2).min(LONGEST_WAIT),
+                            _ => ASK_AGAIN,
+                        };
+                        self.answers.insert(key, Answer::Asked(Asked { at: now, wait }));
                         ask.push(endpoint.clone());
                     }
                     endpoint
@@ -112,7 +132,7 @@ impl View {
     /// When somebody has to be asked again.
     fn next_look(&self, now: Instant) -> Instant {
         let asked = self.answers.values().filter_map(|answer| match answer {
-            Answer::Asked(at) => Some(*at + ASK_AGAIN),
+            Answer::Asked(asked) => Some(asked.again()),
             Answer::Told(_) => None,
         });
         asked.min().unwrap_or(now + Duration::from_hours(1))
