@@ -11,6 +11,7 @@ use skep_proxy::middleware::{Authorizer, CedarSettings, Identity, Oidc};
 
 use super::key::Key;
 use crate::mcp::part::chain::{self, Around};
+use crate::mcp::part::policies;
 use crate::measure::{Measure, Measured, Target, percentile};
 
 /// What is measured of one decision.
@@ -27,6 +28,10 @@ const CEDAR: Decision = Decision {
     median: Measure::latency("Cedar, 100 policies, median").must_be(Target::Below(30.0)),
     tail: Measure::latency("Cedar, 100 policies, 99th percentile"),
 };
+const CEDAR_TEAMS: Decision = Decision {
+    median: Measure::latency("Cedar, 100 general policies, median"),
+    tail: Measure::latency("Cedar, 100 general policies, 99th percentile"),
+};
 const CEDAR_ENTITIES: Decision = Decision {
     median: Measure::latency("Cedar, 100 policies, 1000 entities, median"),
     tail: Measure::latency("Cedar, 100 policies, 1000 entities, 99th percentile"),
@@ -36,11 +41,13 @@ const CEDAR_AGAIN: Decision = Decision {
     tail: Measure::latency("Cedar, asked before, 99th percentile"),
 };
 
-pub(super) const ALL: [Measure; 8] = [
+pub(super) const ALL: [Measure; 10] = [
     JWT.median,
     JWT.tail,
     CEDAR.median,
     CEDAR.tail,
+    CEDAR_TEAMS.median,
+    CEDAR_TEAMS.tail,
     CEDAR_ENTITIES.median,
     CEDAR_ENTITIES.tail,
     CEDAR_AGAIN.median,
@@ -83,6 +90,8 @@ async fn tokens(key: &Key, around: &Around, count: usize) -> anyhow::Result<[(Me
 /// Decides about calls.
 async fn calls(count: usize) -> anyhow::Result<Vec<(Measure, f64)>> {
     let authorizer = Authorizer::cedar(chain::cedar(100))?;
+    // None of these is about one resource, so that every question is put to all of them.
+    let general = Authorizer::cedar(CedarSettings { policies: policies::of_teams(100), ..chain::cedar(1) })?;
     let group = |number: usize| json!({"type": "THVGroup", "id": format!("team-{number}")});
     let entity = |number| json!({"uid": group(number), "attrs": {}, "parents": [group(number / 10 + 1000)]});
     let entities = (0..1000).map(entity).collect::<Value>().to_string();
@@ -100,13 +109,19 @@ async fn calls(count: usize) -> anyhow::Result<Vec<(Measure, f64)>> {
         Message::read(Bytes::from(text)).map_err(|error| anyhow::anyhow!("{error:?}"))
     };
     let same = somebody(count)?;
-    ensure!(!authorizer.allows(&same, &call("tool-3")?).await, "the policies allow everything");
+    for authorizer in [&authorizer, &general] {
+        ensure!(!authorizer.allows(&same, &call("tool-3")?).await, "the policies allow everything");
+    }
     let call = call("echo")?;
-    let [mut first, mut among, mut again] = [const { Vec::new() }; 3];
+    let [mut first, mut by_all, mut among, mut again] = [const { Vec::new() }; 4];
     for number in 0..count {
         let another = somebody(number)?;
-        let asked =
-            [(&authorizer, &another, &mut first), (&peopled, &another, &mut among), (&authorizer, &same, &mut again)];
+        let asked = [
+            (&authorizer, &another, &mut first),
+            (&general, &another, &mut by_all),
+            (&peopled, &another, &mut among),
+            (&authorizer, &same, &mut again),
+        ];
         for (authorizer, caller, times) in asked {
             let begun = Instant::now();
             let is_allowed = authorizer.allows(caller, &call).await;
@@ -114,6 +129,6 @@ async fn calls(count: usize) -> anyhow::Result<Vec<(Measure, f64)>> {
             ensure!(is_allowed, "the policies refuse what they should allow");
         }
     }
-    let decisions = [CEDAR.of(first)?, CEDAR_ENTITIES.of(among)?, CEDAR_AGAIN.of(again)?];
+    let decisions = [CEDAR.of(first)?, CEDAR_TEAMS.of(by_all)?, CEDAR_ENTITIES.of(among)?, CEDAR_AGAIN.of(again)?];
     Ok(decisions.into_iter().flatten().collect())
 }

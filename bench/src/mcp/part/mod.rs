@@ -5,7 +5,7 @@ mod bridge;
 pub(crate) mod chain;
 pub(crate) mod companion;
 mod echo;
-mod policies;
+pub(crate) mod policies;
 mod server;
 mod skep;
 
