@@ -29,8 +29,8 @@ const CEDAR: Decision = Decision {
     tail: Measure::latency("Cedar, 100 policies, 99th percentile"),
 };
 const CEDAR_TEAMS: Decision = Decision {
-    median: Measure::latency("Cedar, 100 policies about everything, median"),
-    tail: Measure::latency("Cedar, 100 policies about everything, 99th percentile"),
+    median: Measure::latency("Cedar, 100 general policies, median"),
+    tail: Measure::latency("Cedar, 100 general policies, 99th percentile"),
 };
 const CEDAR_ENTITIES: Decision = Decision {
     median: Measure::latency("Cedar, 100 policies, 1000 entities, median"),

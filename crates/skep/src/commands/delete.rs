@@ -100,3 +100,25 @@ fn stay(object: &DynamicObject) -> String {
         None => format!("it has the finalizers {}", object.finalizers().join(", ")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_keeps_an_object_is_told() {
+        let object = |status: serde_json::Value| {
+            let metadata = json!({"name": "rules", "finalizers": ["hive/guard", "hive/keeper"]});
+            let object = json!({"apiVersion": "v1", "kind": "Rules", "metadata": metadata, "status": status});
+            serde_json::from_value::<DynamicObject>(object).unwrap()
+        };
+        let blocked = |status: &str| json!({"type": "DeletionBlocked", "status": status, "message": "echo needs it"});
+        let with = |conditions| stay(&object(json!({ "conditions": conditions })));
+        assert_eq!(with(json!([{"type": "Valid", "status": "True"}, blocked("True")])), "echo needs it");
+        for conditions in [json!([blocked("False")]), json!([]), json!(null)] {
+            assert_eq!(with(conditions), "it has the finalizers hive/guard, hive/keeper");
+        }
+    }
+}

@@ -87,9 +87,13 @@ fn who_has_told_is_not_asked_again() {
     assert_eq!(view.update(ready(), now, 9).len(), 1);
     assert!(view.update(ready(), now, 9).is_empty(), "somebody is asking");
     assert_eq!(view.update(ready(), now + ASK_AGAIN, 9).len(), 1, "nobody has answered");
+    assert!(view.update(ready(), now + 2 * ASK_AGAIN, 9).is_empty(), "it may speak no MCP at all");
+    assert_eq!(view.update(ready(), now + 3 * ASK_AGAIN, 9).len(), 1);
     view.remember(endpoint("echo", "Ready", Some(9)));
-    assert!(view.update(ready(), now + 2 * ASK_AGAIN, 9).is_empty());
+    assert!(view.update(ready(), now + 2 * LONGEST_WAIT, 9).is_empty());
     assert_eq!(view.endpoints[0].local_url.as_deref(), Some("http://127.0.0.1:8080/mcp"));
     assert!(view.update(vec![endpoint("echo", "Pending", None)], now, 9).is_empty());
     assert_eq!(view.update(ready(), now, 9).len(), 1, "another server may have come up");
+    view.remember(Endpoint { is_guarded: true, ..endpoint("echo", "Ready", None) });
+    assert!(view.update(ready(), now + 2 * LONGEST_WAIT, 9).is_empty(), "it would write down that nobody came");
 }
