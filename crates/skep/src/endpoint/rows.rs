@@ -52,6 +52,7 @@ fn server(kind: &str, object: &DynamicObject, observed: &Observed) -> Endpoint {
         inside: place.inside,
         url,
         tools: None,
+        is_guarded: false,
         message: message.filter(|_| !ready),
     };
     let endpoint = tell_unanswered(endpoint, object, observed);
@@ -168,6 +169,7 @@ fn offered(service: &Service, observed: &Observed) -> Vec<Endpoint> {
             local_url: Some(format!("http://127.0.0.1:{local}{path}")),
             inside: inside(service, number),
             tools: None,
+            is_guarded: false,
             message: behind.message.clone(),
         };
         tell_closed(endpoint, service, local)

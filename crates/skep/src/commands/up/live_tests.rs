@@ -14,6 +14,7 @@ fn endpoint(name: &str, phase: &str, tools: Option<usize>) -> Endpoint {
         local_url: Some(url("127.0.0.1", path)),
         inside: None,
         tools: tools.map(|count| vec!["tool".to_owned(); count]),
+        is_guarded: false,
         message: (phase == "Failed").then(|| "ErrImagePull: no such package, look for another one".to_owned()),
     }
 }
