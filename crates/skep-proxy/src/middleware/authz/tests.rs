@@ -1,9 +1,17 @@
 //! The layer as a whole, with a server that lists whatever it is told.
 
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::net::SocketAddr;
+use std::sync::LazyLock;
+
 use http::{Request, Response};
 use http_body_util::BodyExt as _;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
 
 use super::*;
 use crate::body::Body;
@@ -48,8 +56,57 @@ impl Destination for Server {
     }
 }
 
+/// Everything runs in one place, because connections to a decision point outlive one question.
 fn run<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+    static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
+    RUNTIME.block_on(future)
+}
+
+/// A decision point that decides by a hash of what it is asked about, and nothing else.
+async fn decide_by_hash(listener: TcpListener) {
+    loop {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        tokio::spawn(async move {
+            let mut text = Vec::new();
+            let asked: Value = loop {
+                let mut part = [0; 4096];
+                let read = stream.read(&mut part).await.unwrap();
+                text.extend_from_slice(&part[..read]);
+                let body = memchr::memmem::find(&text, b"\r\n\r\n").map_or(&[][..], |end| &text[end + 4..]);
+                if let Ok(asked) = serde_json::from_slice(body) {
+                    break asked;
+                }
+            };
+            let mut hasher = DefaultHasher::new();
+            asked["resource"].as_str().unwrap().hash(&mut hasher);
+            let said = json!({"allow": hasher.finish().is_multiple_of(2)}).to_string();
+            let head = format!("HTTP/1.1 200 x\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", said.len());
+            // Whoever goes away has heard enough.
+            let _ = stream.write_all((head + &said).as_bytes()).await;
+        });
+    }
+}
+
+/// Asks that decision point.
+fn asking() -> Authorizer {
+    static PLACE: LazyLock<SocketAddr> = LazyLock::new(|| {
+        run(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let place = listener.local_addr().unwrap();
+            tokio::spawn(decide_by_hash(listener));
+            place
+        })
+    });
+    Authorizer::pdp(PdpSettings {
+        url: format!("http://{}", *PLACE),
+        timeout: None,
+        is_unverified: false,
+        tells_arguments: true,
+        tells_operation: true,
+        claims: ClaimMapping::Standard,
+        server: "hive".to_owned(),
+    })
+    .unwrap()
 }
 
 /// What a caller gets for a message.
@@ -101,6 +158,41 @@ const POLICIES: [&str; 8] = [
     r#"permit(principal, action, resource in MCP::"hive") unless { resource.name == "" };"#,
 ];
 
+/// What a server has: names, whether the server and the caller write them in the long way, and whether they only read.
+type Things = BTreeMap<String, (bool, bool, Option<bool>)>;
+
+fn things() -> impl Strategy<Value = Things> {
+    let thing = (any::<bool>(), any::<bool>(), any::<Option<bool>>());
+    proptest::collection::btree_map("[ab\"\\\\é☃𝄞 ]{1,4}", thing, 1..5)
+}
+
+/// Checks that who sees a thing may use it, and who may use it sees it.
+fn agree(
+    authorizer: &Authorizer,
+    claims: &Value,
+    (listed, key, method, param): (&str, &str, &str, &str),
+    things: &Things,
+    (form, is_given): (Form, bool),
+) -> Result<(), TestCaseError> {
+    let items: Vec<String> = things.iter().map(|(name, (is_long, _, hint))| item(key, name, *is_long, *hint)).collect();
+    let page = format!(r#"{{"{listed}":[{}],"nextCursor":"x"}}"#, items.join(","));
+    let list = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{listed}/list"}}"#);
+    let (status, text) = run(answer(authorizer, claims, &list, &page, form));
+    prop_assert_eq!(status, 200);
+    let answered = form.read(&text);
+    prop_assert_eq!(&answered["result"]["nextCursor"], "x");
+    let shown = answered["result"][listed].as_array().unwrap().iter();
+    let shown: Vec<&str> = shown.map(|thing| thing[key].as_str().unwrap()).collect();
+    let given = if is_given { r#","arguments":{"path":"/a","list":[1],"id":1763238000000000}"# } else { "" };
+    for (name, (_, is_long, _)) in things {
+        let params = format!(r#"{{"{param}":{}{given}}}"#, quoted(name, *is_long));
+        let call = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
+        let (status, _) = run(answer(authorizer, claims, &call, "{}", form));
+        prop_assert_eq!(status == 200, shown.contains(&name.as_str()), "{}: {}", name, status);
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -110,13 +202,11 @@ proptest! {
     fn lists_and_calls_agree(
         chosen in proptest::sample::subsequence(POLICIES.to_vec(), 1..=3),
         feature in proptest::sample::select(FEATURES.to_vec()),
-        things in proptest::collection::btree_map("[ab\"\\\\é☃𝄞 ]{1,4}", (any::<bool>(), any::<bool>(), any::<Option<bool>>()), 1..5),
+        things in things(),
         level in proptest::option::of("high|low"),
         groups in proptest::sample::subsequence(vec!["g", "h"], 0..=2),
         (is_batch, is_stream, is_given) in any::<(bool, bool, bool)>(),
     ) {
-        let (listed, key, method, param) = feature;
-        let form = Form { is_batch, is_stream };
         let policies = chosen.iter().map(|policy| (*policy).to_owned()).collect();
         let settings = CedarSettings { policies, server: "hive".to_owned(), ..CedarSettings::default() };
         let authorizer = Authorizer::cedar(settings).unwrap();
@@ -124,20 +214,17 @@ proptest! {
         if let Some(level) = level {
             claims["level"] = json!(level);
         }
-        let items: Vec<String> = things.iter().map(|(name, (is_long, _, hint))| item(key, name, *is_long, *hint)).collect();
-        let page = format!(r#"{{"{listed}":[{}],"nextCursor":"x"}}"#, items.join(","));
-        let list = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{listed}/list"}}"#);
-        let (status, text) = run(answer(&authorizer, &claims, &list, &page, form));
-        prop_assert_eq!(status, 200);
-        let answered = form.read(&text);
-        prop_assert_eq!(&answered["result"]["nextCursor"], "x");
-        let shown: Vec<&str> = answered["result"][listed].as_array().unwrap().iter().map(|thing| thing[key].as_str().unwrap()).collect();
-        let given = if is_given { r#","arguments":{"path":"/a","list":[1],"id":1763238000000000}"# } else { "" };
-        for (name, (_, is_long, _)) in &things {
-            let call = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{"{param}":{}{given}}}}}"#, quoted(name, *is_long));
-            let (status, _) = run(answer(&authorizer, &claims, &call, "{}", form));
-            prop_assert_eq!(status == 200, shown.contains(&name.as_str()), "{}: {}", name, status);
-        }
+        agree(&authorizer, &claims, feature, &things, (Form { is_batch, is_stream }, is_given))?;
+    }
+
+    /// The same where somebody else decides.
+    #[test]
+    fn lists_and_calls_agree_before_a_decision_point(
+        feature in proptest::sample::select(FEATURES.to_vec()),
+        things in things(),
+        (is_batch, is_stream, is_given) in any::<(bool, bool, bool)>(),
+    ) {
+        agree(&asking(), &json!({"sub": "u"}), feature, &things, (Form { is_batch, is_stream }, is_given))?;
     }
 }
 

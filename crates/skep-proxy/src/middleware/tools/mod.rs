@@ -5,6 +5,8 @@
 mod annotations;
 mod calls;
 mod lists;
+#[cfg(test)]
+mod property;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
