@@ -8,6 +8,7 @@
 
 mod answer;
 mod body;
+mod budget;
 mod cors;
 mod early;
 mod eras;
@@ -36,6 +37,7 @@ mod turns;
 mod upload;
 
 pub use body::{Body, BodyError};
+pub use budget::Budget;
 pub use early::answer_until;
 pub use eras::seal::{SealKey, ShortKey};
 pub use eras::settings::{BackendEra, BackendSessions, EraSettings, ParkedCalls};

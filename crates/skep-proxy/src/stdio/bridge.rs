@@ -100,7 +100,7 @@ impl Bridge {
             over: CancellationToken::new(),
             is_taken_up: AtomicBool::new(false),
             is_unread_known: AtomicBool::new(false),
-            calls: Calls::new(outbox, limits.request, audience),
+            calls: Calls::new(outbox, limits.request, audience, limits.held.clone()),
             clients: Clients::default(),
             sessions: Sessions::new(store, &limits),
             seals: Seals::new("stdio"),

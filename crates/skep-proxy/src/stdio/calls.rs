@@ -23,6 +23,7 @@ use super::caller::Caller;
 use super::events::{End, EventStream};
 use super::mirrors::Mirrors;
 use super::outbox::{Full, Outbox, Room};
+use crate::budget::Budget;
 use crate::eras::alone::Alone;
 
 /// All requests that are under way.
@@ -36,20 +37,22 @@ pub(super) struct Calls {
     mirrors: Arc<Mirrors>,
     /// The revision that the server speaks, once a handshake has told.
     revision: Mutex<Revision>,
+    /// For answers that are large.
+    held: Budget,
 }
 
 /// Ids stay below 2^50, so that they are exact in every language and have room to grow.
 const UNUSED_BITS: u32 = 14;
 
 impl Calls {
-    pub(super) fn new(outgoing: Outbox, patience: Duration, audience: Audience) -> Arc<Self> {
+    pub(super) fn new(outgoing: Outbox, patience: Duration, audience: Audience, held: Budget) -> Arc<Self> {
         let mirrors = Arc::default();
         // While a proxy takes the place of another both are attached to one server, and hear each other's answers. They
         // must not take them for their own.
         let (first, _) = uuid::Uuid::new_v4().as_u64_pair();
         let next = AtomicU64::new(first >> UNUSED_BITS);
         let revision = Mutex::new(Revision::NEWEST_WITH_HANDSHAKE);
-        Arc::new(Self { audience, waiting: Mutex::default(), next, outgoing, patience, mirrors, revision })
+        Arc::new(Self { audience, waiting: Mutex::default(), next, outgoing, patience, mirrors, revision, held })
     }
 
     /// Sends a request. What comes back for it goes to the stream, which is over with the answer if `ends_stream`.
@@ -202,7 +205,7 @@ impl Calls {
         if let Some(list) = message.result().filter(|_| call.lists_tools) {
             self.mirrors.learn(list);
         }
-        call.answer(message, id);
+        call.answer(message, id, &self.held);
         true
     }
 

@@ -9,7 +9,7 @@ use crate::stdio::outbox::Queued;
 
 fn calls(room: usize) -> (Arc<Calls>, mpsc::Receiver<Queued>) {
     let (outbox, receiver) = Outbox::new(room);
-    (Calls::new(outbox, Duration::ZERO, Audience::Everybody), receiver)
+    (Calls::new(outbox, Duration::ZERO, Audience::Everybody, Budget::new(0)), receiver)
 }
 
 fn message(text: &str) -> Message {
