@@ -209,6 +209,9 @@ fn what_protects_less_than_somebody_may_think_is_told_at_the_start() {
         "middleware_configs": null,
         "oidc_config": {"Issuer": "https://login.example"},
         "authz_config_path": "/etc/policies.json",
+        "audit_config_path": "/etc/audit.json",
+        "authz_confg": {},
+        "scaling_config": {"sesion_redis": {}},
         "validating_webhooks": [hook("plain", "http://127.0.0.1:9/"), hook("any", "https://127.0.0.1:9/")],
     });
     let logged = Logged::start("127.0.0.1:9", &additions, &[]);
@@ -221,6 +224,8 @@ fn what_protects_less_than_somebody_may_think_is_told_at_the_start() {
     for told in [
         "oidc_config has no Audience",
         "authz_config_path has no effect",
+        "audit_config_path has no effect",
+        "authz_confg, scaling_config.sesion_redis",
         "without TLS, which protects nothing",
         "insecure_skip_verify",
     ] {
