@@ -102,3 +102,7 @@ fn tell_of_pods(config: &RunConfig) {
         tracing::warn!(members, "the RunConfig has members about the pods of a server, which count for nothing here");
     }
 }
+
+#[cfg(test)]
+#[path = "by_hand_tests.rs"]
+mod tests;
