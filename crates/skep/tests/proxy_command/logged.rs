@@ -234,6 +234,26 @@ fn what_protects_less_than_somebody_may_think_is_told_at_the_start() {
 }
 
 #[test]
+fn a_list_of_steps_that_asks_nobody_who_they_are_is_told() {
+    for (steps, told) in [
+        (json!([{"type": "mcp-parser"}]), "callers are not asked who they are: middleware_configs has no step auth"),
+        (
+            json!([{"type": "auth"}]),
+            "callers are not asked who they are: everybody who can reach the proxy is the local user",
+        ),
+    ] {
+        let logged = Logged::start("127.0.0.1:9", &json!({"middleware_configs": steps}), &[]);
+        let begun = Instant::now();
+        while !logged.text().contains("\"serving\"") {
+            assert!(begun.elapsed() < LIMIT, "it never serves: {}", logged.text());
+        }
+        let log = logged.text();
+        assert!(log.contains(told), "{log}");
+        assert_eq!(log.matches("callers are not asked").count(), 1, "{log}");
+    }
+}
+
+#[test]
 fn trap_58_a_document_that_is_refused_is_not_repeated() {
     let at = |rest: &str| {
         format!(r#"{{"name": "n", "port": 0, "transport": "sse", "remote_url": "http://127.0.0.1:9/sse", {rest}}}"#)
