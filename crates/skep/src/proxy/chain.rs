@@ -276,15 +276,6 @@ mod tests {
                 r#""remote_url": "https://a", "header_forward": {"add_headers_from_secret": {"X-A": "ID"}}"#,
                 "no secret for the header X-A",
             ),
-            (
-                r#""remote_url": "https://a", "remote_auth_config": {"bearer_token": "t"},
-                    "token_exchange_config": {"token_url": "https://t", "audience": "a"}"#,
-                "remote_auth_config: the step tokenexchange gives the server another token",
-            ),
-            (
-                r#""middleware_configs": [{"type": "auth"}, {"type": "mcp-parser"}, {"type": "auth"}]"#,
-                "middleware_configs has the step auth twice",
-            ),
         ] {
             let said = built(text, &[]).await.unwrap_err();
             assert!(said.contains(told), "{text}: {said}");
@@ -294,6 +285,15 @@ mod tests {
     #[tokio::test]
     async fn a_list_that_does_not_protect_as_the_document_says_is_refused() {
         for (text, told) in [
+            (
+                r#""remote_url": "https://a", "remote_auth_config": {"bearer_token": "t"},
+                    "token_exchange_config": {"token_url": "https://t", "audience": "a"}"#,
+                "remote_auth_config: the step tokenexchange gives the server another token",
+            ),
+            (
+                r#""middleware_configs": [{"type": "auth"}, {"type": "mcp-parser"}, {"type": "auth"}]"#,
+                "middleware_configs has the step auth twice",
+            ),
             (
                 r#""middleware_configs": [{"type": "authorization"}, {"type": "mutating-webhook"}]"#,
                 "authorization: it stands before mutating-webhook",
