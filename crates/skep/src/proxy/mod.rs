@@ -4,6 +4,7 @@
 mod agreed;
 mod audit;
 mod aws_sts;
+mod by_hand;
 mod chain;
 mod document;
 mod environment;
@@ -26,8 +27,9 @@ mod telemetry;
 #[cfg(test)]
 mod written;
 
+pub(crate) use by_hand::read as by_hand;
 pub(crate) use chain::build as build_chain;
-pub(crate) use document::{Given, by_hand, resolve};
+pub(crate) use document::{Given, resolve};
 pub(crate) use eras::read as read_eras;
 pub(crate) use front::Front;
 pub(crate) use in_cluster::serve_image;

@@ -12,6 +12,7 @@ use skep_api::config::run_config::{
 use skep_proxy::fetch::TlsFiles;
 use skep_proxy::middleware::{self, Authorizer, CedarSettings, PdpSettings, Power, Secret, Webhooks};
 
+use super::document::judge_strangers;
 use super::mounted::mounted;
 use super::{Variables, secrets};
 
@@ -30,7 +31,7 @@ pub(super) fn authorizer(
         None if parameters.config_path.is_empty() => {
             return Err("neither config_data nor config_path is set".to_owned());
         }
-        None => read(&mounted(&parameters.config_path, variables))?,
+        None => read(&mounted(&parameters.config_path, variables), variables)?,
     };
     match document.authorizer() {
         AuthzType::Cedar => {
@@ -77,7 +78,7 @@ fn decision_point(config: &RunConfig, options: HttpPdpOptions) -> Result<PdpSett
 }
 
 /// A document in a file, as JSON or YAML.
-fn read(path: &Path) -> Result<AuthzConfig, String> {
+fn read(path: &Path, variables: Variables<'_>) -> Result<AuthzConfig, String> {
     let wrong = |cause: &dyn Display| format!("config_path {}: {cause}", path.display());
     if path.components().any(|part| part == Component::ParentDir) {
         return Err(wrong(&"a path must not lead upwards"));
@@ -98,6 +99,7 @@ fn read(path: &Path) -> Result<AuthzConfig, String> {
     if document.version().is_empty() {
         return Err(wrong(&"version must be set"));
     }
+    judge_strangers(&document, variables).map_err(|stranger| wrong(&stranger))?;
     Ok(document)
 }
 
@@ -227,6 +229,9 @@ mod tests {
         let path = folder.path().join("bare.json");
         std::fs::write(&path, r#"{"type": "cedarv1"}"#).unwrap();
         assert!(decided(&json!({ "config_path": path })).unwrap_err().contains("version must be set"));
+        std::fs::write(&path, r#"{"version": "1.0", "type": "cedarv1", "cedar": {"policy": []}}"#).unwrap();
+        let said = decided(&json!({ "config_path": path })).unwrap_err();
+        assert!(said.contains("cedar.policy: no such member"), "{said}");
     }
 
     #[test]
