@@ -241,6 +241,10 @@ impl Surface {
 }
 
 impl Destination for Transport {
+    fn passes_everything(&self) -> bool {
+        matches!(self, Self::Transparent(_))
+    }
+
     fn answer<'a>(&'a self, exchange: Box<Exchange<'a>>) -> BoxFuture<'a, Answer> {
         if let Self::Transparent(transparent) = self {
             return transparent.serve(exchange);
