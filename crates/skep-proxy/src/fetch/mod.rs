@@ -277,7 +277,7 @@ fn moved(request: &Request<Bytes>, response: &Response<Incoming>) -> Option<Uri>
 }
 
 /// An address without what may be a secret.
-fn without_query(uri: &Uri) -> String {
+pub(crate) fn without_query(uri: &Uri) -> String {
     let authority = uri.authority().map(|authority| authority.as_str().rsplit('@').next().unwrap_or_default());
     let scheme = uri.scheme_str().map(|scheme| format!("{scheme}://")).unwrap_or_default();
     format!("{scheme}{}{}", authority.unwrap_or_default(), uri.path())

@@ -16,11 +16,13 @@ mod processes;
 mod sessions;
 mod start;
 mod tls;
+mod unreached;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use http::{Request, Response};
@@ -35,6 +37,8 @@ const LIMIT: Duration = Duration::from_mins(2);
 struct Serving {
     child: Child,
     address: String,
+    /// What it has said since then, if that is heard.
+    said: Arc<Mutex<String>>,
 }
 
 impl Serving {
@@ -52,8 +56,23 @@ impl Serving {
         let line = lines.find(|line| line.starts_with("serving http")).unwrap();
         let address = line.split_once("://").unwrap().1.split('/').next().unwrap().to_owned();
         // Whoever writes must not be stopped by nobody reading.
-        std::thread::spawn(move || lines.for_each(drop));
-        Self { child, address }
+        let said = Arc::<Mutex<String>>::default();
+        let heard = Arc::clone(&said);
+        std::thread::spawn(move || lines.for_each(|line| *heard.lock().unwrap() += &format!("{line}\n")));
+        Self { child, address, said }
+    }
+
+    /// Waits until it has said this, and gives all that it has said.
+    fn await_words(&self, words: &str) -> String {
+        let begun = Instant::now();
+        loop {
+            let said = self.said.lock().unwrap().clone();
+            if said.contains(words) {
+                return said;
+            }
+            assert!(begun.elapsed() < LIMIT, "it does not say {words:?}: {said}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     fn signal(&self, name: &str) {
@@ -266,7 +285,7 @@ fn serve_in_pod_telling(server: &str, additions: &Value, variables: &[(&str, &st
     command.args(["run", "--foreground=true", "placeholder-for-remote-proxy"]).current_dir(folder.path());
     command.env_remove("KUBERNETES_SERVICE_HOST").envs(variables.iter().copied());
     let child = command.stdin(Stdio::null()).stderr(log).spawn().unwrap();
-    let proxy = Serving { child, address: free.to_string() };
+    let proxy = Serving { child, address: free.to_string(), said: Arc::default() };
     let begun = Instant::now();
     while TcpStream::connect(free).is_err() {
         assert!(begun.elapsed() < LIMIT, "it never listens");
