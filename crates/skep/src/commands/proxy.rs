@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::time::Duration;
 use std::{env, fs};
 
 use skep_api::config::run_config::RunConfig;
@@ -20,12 +21,18 @@ use crate::proxy::{
 /// The exit code of a command line that makes no sense.
 const USAGE: u8 = 2;
 
+/// How long what is left over may take to end.
+const FAREWELL: Duration = Duration::from_secs(1);
+
 /// Where a proxy for people listens.
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
 
 pub(super) fn run(args: ProxyRunArgs) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(serve(args))
+    let ended = runtime.block_on(serve(args));
+    // Somebody who does not want to wait for calls does not want to wait for a name to be looked up, either.
+    runtime.shutdown_timeout(FAREWELL);
+    ended
 }
 
 /// Whether more is to be said than usual.

@@ -15,6 +15,7 @@ mod lost;
 mod processes;
 mod sessions;
 mod start;
+mod stopping;
 mod tls;
 mod unreached;
 
