@@ -78,6 +78,11 @@ fn forbidden(message: &'static str) -> Answer {
     answer::fault(StatusCode::FORBIDDEN, &Fault::new(INVALID_REQUEST, message), None)
 }
 
+/// Whether web pages can come from an origin that is written so.
+pub fn is_origin(text: &str) -> bool {
+    normal(text).is_some()
+}
+
 /// An origin in the form in which origins are compared.
 fn normal(origin: &str) -> Option<String> {
     let uri: Uri = origin.trim_end_matches('/').parse().ok()?;

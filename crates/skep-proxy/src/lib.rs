@@ -40,6 +40,7 @@ pub use early::answer_until;
 pub use eras::seal::{SealKey, ShortKey};
 pub use eras::settings::{BackendEra, BackendSessions, EraSettings, ParkedCalls};
 pub use forwarded::Forwarded;
+pub use guard::is_origin;
 pub use limits::Limits;
 pub use listener::Calls;
 pub use proxy::{Proxy, ServeError};

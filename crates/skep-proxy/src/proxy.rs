@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use http::{Request, StatusCode};
+use http::{Method, Request, StatusCode};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -260,6 +260,11 @@ impl Surface {
 
 impl Destination for Transport {
     fn answer<'a>(&'a self, exchange: Box<Exchange<'a>>) -> BoxFuture<'a, Answer> {
+        if exchange.parts.method == Method::POST
+            && let Err(refusal) = intake::require_uncoded(&exchange.parts.headers)
+        {
+            return std::future::ready(refusal).boxed();
+        }
         if let Self::Transparent(transparent) = self {
             return transparent.serve(exchange);
         }

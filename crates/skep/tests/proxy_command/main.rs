@@ -261,9 +261,29 @@ fn what_cannot_be_run_is_told_and_ends_with_one() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("run --url URL") && said.contains("run -- COMMAND"), "{said}");
-    let output = Command::new(cargo_bin!("skep")).args(["proxy", "run", "--url", "ftp://x"]).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("ftp://x is neither http nor https") && said.contains("hint: "), "{said}");
+}
+
+#[test]
+fn flags_that_nothing_can_be_done_with_are_refused_by_their_names() {
+    let url = ["--url", "http://127.0.0.1:9/mcp"];
+    for (flags, told) in [
+        (vec!["--url", "ftp://x"], "--url: ftp://x is neither http nor https"),
+        (vec!["--url", "foo"], "--url: foo is neither http nor https"),
+        (
+            [&["--allow-origin", "https://a.example", "--allow-origin", "foo"], &url[..]].concat(),
+            "--allow-origin: \"foo\"",
+        ),
+        (
+            [&["--allow-origin", "https://a.example/page"], &url[..]].concat(),
+            "hint: write it like https://hive.example",
+        ),
+        ([&["--redis", "127.0.0.1"], &url[..]].concat(), "--redis: \"127.0.0.1\" is not of the form host:port"),
+    ] {
+        let output = Command::new(cargo_bin!("skep")).args(ANY).args(&flags).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{flags:?}: {said}");
+        assert!(said.contains(told) && said.contains("hint: "), "{flags:?}: {said}");
+    }
 }
 
 /// A proxy in front of a server at an address, as the pods of an MCPRemoteProxy run it, with these additions.
