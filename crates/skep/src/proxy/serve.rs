@@ -1,6 +1,6 @@
 //! A proxy that runs, until it is asked to stop or there is nothing left to do.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
@@ -239,21 +239,46 @@ pub(crate) async fn serve_command(
     requests: &mut Requests,
 ) -> anyhow::Result<()> {
     requests.is_by_hand = true;
-    let mut words = command.into_iter();
-    let program = words.next().unwrap_or_default();
-    let process = ChildProcess { program, arguments: words.collect(), ..ChildProcess::default() };
+    let program = command.first().cloned().unwrap_or_default();
+    let arguments = command.into_iter().skip(1).collect();
+    let process = ChildProcess { program: program.clone(), arguments, ..ChildProcess::default() };
     let (limits, readiness, store) = (front.limits.clone(), Readiness::default(), front.store().await?);
     let bridge = match own {
         0 => Bridge::with_store(limits, readiness, store),
         most => Bridge::with_processes(limits, readiness, store, ChildProcesses::new(process.clone(), most)),
     };
     let served = Served::bridge(front, bridge, process);
-    run(open(front).await?, served, std::future::pending(), requests).await
+    let ended = run(open(front).await?, served, std::future::pending(), requests).await;
+    ended.map_err(|error| naming(&program, error))
+}
+
+/// An error that says which command it is about.
+fn naming(program: &OsStr, error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref() {
+        // That it cannot be started is said with its name.
+        None | Some(LinkError::Connect(_)) => error,
+        Some(unstable) => Hinted::new(format!("{}: {unstable}", program.display()))
+            .hint("it has to stay, and to speak MCP on standard input and output")
+            .hint("what it says about itself on standard error is above")
+            .into(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use skep_proxy::stdio::ConnectError;
+
     use super::*;
+
+    #[test]
+    fn a_command_that_does_not_stay_is_named_with_a_hint() {
+        let said = |error: LinkError| crate::hint::report(&naming(OsStr::new("sh"), error.into()));
+        let unstable = said(LinkError::Unstable);
+        assert!(unstable.starts_with("error: sh: the MCP server ended 10 times"), "{unstable}");
+        assert!(unstable.contains("hint: it has to stay"), "{unstable}");
+        let connect = ConnectError { message: "cannot start sh: no".to_owned(), is_final: true };
+        assert_eq!(said(LinkError::Connect(connect)), "error: cannot start sh: no\n");
+    }
 
     #[test]
     fn a_server_is_not_where_clouds_answer_machines_whatever_is_allowed() {
