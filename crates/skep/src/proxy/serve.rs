@@ -9,13 +9,14 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use skep_proxy::fetch::FetchPolicy;
-use skep_proxy::stdio::{Bridge, ChildProcess, ChildProcesses, Connector, LinkError};
+use skep_proxy::stdio::{Bridge, ChildProcesses, Connector, LinkError};
 use skep_proxy::transparent::{Dialect, Target, Transparent};
 use skep_proxy::{Calls, Proxy, Readiness, SessionStore};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use super::tied::tied;
 use super::{Front, eras};
 use crate::hint::Hinted;
 use crate::screen;
@@ -240,8 +241,7 @@ pub(crate) async fn serve_command(
 ) -> anyhow::Result<()> {
     requests.is_by_hand = true;
     let program = command.first().cloned().unwrap_or_default();
-    let arguments = command.into_iter().skip(1).collect();
-    let process = ChildProcess { program: program.clone(), arguments, ..ChildProcess::default() };
+    let process = tied(command);
     let (limits, readiness, store) = (front.limits.clone(), Readiness::default(), front.store().await?);
     let bridge = match own {
         0 => Bridge::with_store(limits, readiness, store),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use snapbox::cmd::cargo_bin;
 
-use super::{ANY, Serving, message};
+use super::{ANY, LIMIT, Serving, message};
 
 /// A proxy before a command of its own, with so many calls under way that take a minute.
 fn busy(calls: u32) -> Serving {
@@ -51,6 +51,33 @@ fn nothing_is_said_where_nothing_is_waited_for() {
     proxy.signal("-INT");
     assert_eq!(proxy.end(), Some(0));
     assert!(!proxy.said.lock().unwrap().contains("stopping"));
+}
+
+#[test]
+fn a_command_ends_with_its_proxy_however_that_ends() {
+    for signal in ["-KILL", "-USR1"] {
+        // It does not care about the end of its input.
+        let mut proxy = Serving::start(&[&ANY[..], &["--", "sleep", "600"]].concat());
+        let begun = Instant::now();
+        let is_sleep =
+            |id: &String| std::fs::read(format!("/proc/{id}/cmdline")).is_ok_and(|line| line == b"sleep\x00600\0");
+        let server = loop {
+            if let [id] = &children(&proxy)[..]
+                && is_sleep(id)
+            {
+                break id.clone();
+            }
+            assert!(begun.elapsed() < LIMIT, "it is not started");
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        proxy.signal(signal);
+        assert_eq!(proxy.end(), None, "{signal}");
+        let begun = Instant::now();
+        while is_sleep(&server) {
+            assert!(begun.elapsed() < Duration::from_secs(15), "{signal}: its server is still there");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
 }
 
 /// The processes that a proxy has started.
