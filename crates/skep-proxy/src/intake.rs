@@ -52,7 +52,10 @@ pub(crate) fn require_uncoded(headers: &HeaderMap) -> Result<(), Answer> {
     if headers.get_all(CONTENT_ENCODING).iter().all(is_plain) {
         return Ok(());
     }
-    Err(answer::refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Encoding must be identity"))
+    Err(answer::refused(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "Content-Encoding must be identity: a message is not compressed",
+    ))
 }
 
 /// Which kinds of answer a client understands.

@@ -44,6 +44,7 @@ pub use eras::settings::{BackendEra, BackendSessions, EraSettings, ParkedCalls};
 pub use forwarded::Forwarded;
 pub use guard::is_origin;
 pub use limits::Limits;
+pub use listener::Calls;
 pub use proxy::{Proxy, ServeError};
 pub use readiness::{Readiness, State};
 pub use sessions::{Redis, RedisError, RedisSettings, SessionStore};

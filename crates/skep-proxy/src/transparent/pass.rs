@@ -89,7 +89,7 @@ impl Transparent {
             self.served.cancel();
         }
         self.keep_session(&head, &outgoing, known).await?;
-        body = small::in_one_piece(&head, body, &self.limits.held).await?;
+        body = small::in_one_piece(&head, body, known.request(), &self.limits.held).await?;
         if let Some(between) = known.between {
             // On the other transport answers come on the stream of the session.
             let request = known.request().filter(|_| self.dialect() == Dialect::Streamable);

@@ -24,6 +24,7 @@ mod secrets;
 mod sections;
 mod serve;
 mod telemetry;
+mod tied;
 #[cfg(test)]
 mod written;
 
@@ -34,6 +35,7 @@ pub(crate) use eras::read as read_eras;
 pub(crate) use front::Front;
 pub(crate) use in_cluster::serve_image;
 pub(crate) use serve::{Requests, serve_command, serve_url};
+pub use tied::become_command;
 
 /// Looks variables of the environment up.
 pub(crate) type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
