@@ -1,6 +1,7 @@
 //! A second start continues where the first left off: nothing comes back, nothing is written over, nothing is half there.
 
 use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -32,6 +33,18 @@ fn a_new_folder_gets_a_demo_which_stays_deleted() {
     here.done(&["down"]);
     assert_eq!(here.up(&[]), "", "what was deleted stays deleted");
     assert_eq!(here.status(), Vec::<Value>::new());
+}
+
+// Its containers are found ended, which is no failure of this life.
+#[test]
+fn a_start_after_a_kill_waits_for_what_is_started_again() {
+    let here = Here::new();
+    let said = here.run(&["up", "--detach", "--listen", "127.0.0.1:0"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let process = said.stderr.split("as process ").nth(1).and_then(|rest| rest.split(',').next()).unwrap();
+    assert!(Command::new("kill").args(["-KILL", process]).status().unwrap().success());
+    let table = here.up(&[]);
+    assert!(table.contains("Ready") && !table.contains("Failed"), "{table}");
 }
 
 #[test]
