@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use skep_mcp::fault::{Fault, INTERNAL_ERROR, TRANSPORT_ERROR};
 use skep_mcp::json::{self, Span};
 use skep_mcp::{Id, Message, MetaKey, Param, Revision, method, translate};
+use tokio::sync::oneshot;
 
 use self::call::Call;
 pub(super) use self::ticket::Ticket;
@@ -24,6 +25,7 @@ use super::events::{End, EventStream};
 use super::mirrors::Mirrors;
 use super::outbox::{Full, Outbox, Room};
 use crate::eras::alone::Alone;
+use crate::lapses::Lapses;
 
 /// All requests that are under way.
 #[derive(Debug)]
@@ -36,6 +38,8 @@ pub(super) struct Calls {
     mirrors: Arc<Mirrors>,
     /// The revision that the server speaks, once a handshake has told.
     revision: Mutex<Revision>,
+    /// Requests that could not be sent.
+    unread: Lapses,
 }
 
 /// Ids stay below 2^50, so that they are exact in every language and have room to grow.
@@ -49,11 +53,13 @@ impl Calls {
         let (first, _) = uuid::Uuid::new_v4().as_u64_pair();
         let next = AtomicU64::new(first >> UNUSED_BITS);
         let revision = Mutex::new(Revision::NEWEST_WITH_HANDSHAKE);
-        Arc::new(Self { audience, waiting: Mutex::default(), next, outgoing, patience, mirrors, revision })
+        let unread = Lapses::default();
+        Arc::new(Self { audience, waiting: Mutex::default(), next, outgoing, patience, mirrors, revision, unread })
     }
 
-    /// Sends a request. What comes back for it goes to the stream, which is over with the answer if `ends_stream`.
-    pub(super) fn begin(
+    /// Sends a request, as soon as the server has read enough for it. What comes back goes to the stream, which is over with
+    /// the answer if `ends_stream`. Whoever stops to wait has not asked.
+    pub(super) async fn begin(
         self: &Arc<Self>,
         message: &Message,
         caller: Caller<'_>,
@@ -64,28 +70,63 @@ impl Calls {
         let share = caller.client.map(|client| client.load().take(kept_bytes(message))).transpose()?;
         let owed = (!ends_stream).then(|| stream.owe());
         let owner = caller.client.map(|client| Arc::clone(&client.id));
-        Ok(self.send_call(message, |call| Call { owner, share, owed, older, ..call }, stream)?)
+        Ok(self.send_call(message, |call| Call { owner, share, owed, older, ..call }, stream).await?)
     }
 
     /// The same for a request that stands alone, as a client of such a server sent it.
-    pub(super) fn begin_alone(
+    pub(super) async fn begin_alone(
         self: &Arc<Self>,
         message: &Message,
         stream: &Arc<EventStream>,
         alone: Alone,
     ) -> Result<Ticket, Unsent> {
-        Ok(self.send_call(message, |call| Call { alone: Some(alone), ..call }, stream)?)
+        Ok(self.send_call(message, |call| Call { alone: Some(alone), ..call }, stream).await?)
     }
 
-    fn send_call(
+    async fn send_call(
         self: &Arc<Self>,
         message: &Message,
         finish: impl FnOnce(Call) -> Call,
         stream: &Arc<EventStream>,
     ) -> Result<Ticket, Full> {
         let (number, line) = self.await_answer(message, finish, stream);
-        self.sent(number, self.outgoing.send(line))?;
-        Ok(Ticket::new(self, number))
+        let ticket = Ticket::new(self, number);
+        // Most of the time there is room.
+        if self.outgoing.send(line).is_err() {
+            self.send_in_turn(number, message).await?;
+        }
+        Ok(ticket)
+    }
+
+    /// Sends a request when the server has read enough, unless it is called off before. Then whoever asked was told.
+    async fn send_in_turn(&self, number: u64, message: &Message) -> Result<(), Full> {
+        let (held_back, called_off) = oneshot::channel();
+        match self.waiting.lock().get_mut(&number) {
+            Some(call) => call.held_back = Some(held_back),
+            None => return Ok(()),
+        }
+        tokio::select! {
+            room = self.turn() => {
+                let room = room.inspect_err(|Full| self.warn_unread())?;
+                let line = self.passed(message, number);
+                if self.waiting.lock().get_mut(&number).is_some_and(|call| call.held_back.take().is_some()) {
+                    room.send(line);
+                }
+            }
+            _ = called_off => {}
+        }
+        Ok(())
+    }
+
+    /// Waits for room for what a client says, as long as a request may take.
+    async fn turn(&self) -> Result<Room<'_>, Full> {
+        tokio::time::timeout(self.patience, self.outgoing.turn()).await.unwrap_or(Err(Full))
+    }
+
+    fn warn_unread(&self) {
+        if let Some(times) = self.unread.failed() {
+            tracing::warn!(times, "the MCP server does not read fast enough; what clients say is not sent");
+        }
     }
 
     /// Asks for something whose answer nobody needs, and which the server has to hear although clients are told to wait.
@@ -131,6 +172,7 @@ impl Calls {
             lists_tools: message.method() == method::TOOLS_LIST,
             older: None,
             alone: None,
+            held_back: None,
             deadline: (!is_listening).then(|| Instant::now() + self.patience),
         });
         self.waiting.lock().insert(number, call);
@@ -157,9 +199,14 @@ impl Calls {
         &self.mirrors
     }
 
-    /// Sends something that has no answer.
-    pub(super) fn send(&self, line: Bytes) -> Result<(), Full> {
-        self.outgoing.send(line)
+    /// Sends something that has no answer, as soon as the server has read enough for it.
+    pub(super) async fn send(&self, line: Bytes) -> Result<(), Full> {
+        self.turn().await.inspect_err(|Full| self.warn_unread()).map(|room| room.send(line))
+    }
+
+    /// Sends something that has no answer and that the server has to hear although clients are told to wait.
+    pub(super) fn insist(&self, line: Bytes) -> Result<(), Full> {
+        self.outgoing.insist(line)
     }
 
     /// What the server knows the request by that a session knows by this id.
@@ -175,7 +222,9 @@ impl Calls {
             if call.ends_stream() {
                 call.stream.end(None, End::Closed);
             }
-            self.tell_cancelled(number, "nobody waits for it any more");
+            if call.is_sent() {
+                self.tell_cancelled(number, "nobody waits for it any more");
+            }
         }
     }
 
@@ -185,7 +234,9 @@ impl Calls {
         let left: Vec<_> = self.waiting.lock().extract_if(|_, call| is_its(call)).collect();
         for (number, call) in left {
             call.fail(&Fault::new(INTERNAL_ERROR, "the session has ended"), End::Closed);
-            self.tell_cancelled(number, "its session has ended");
+            if call.is_sent() {
+                self.tell_cancelled(number, "its session has ended");
+            }
         }
     }
 
@@ -248,7 +299,8 @@ impl Calls {
     pub(super) fn expire(&self, now: Instant) -> Vec<u64> {
         let mut expired = Vec::new();
         self.waiting.lock().retain(|number, call| {
-            let is_late = call.deadline.is_some_and(|deadline| deadline <= now);
+            // Whoever waits to send one knows how long.
+            let is_late = call.is_sent() && call.deadline.is_some_and(|deadline| deadline <= now);
             if is_late {
                 expired.push(*number);
                 call.fail(&Fault::new(TRANSPORT_ERROR, "Timeout"), End::TimedOut);

@@ -99,7 +99,7 @@ impl Bridge {
                 }
             }
         };
-        self.calls().send(answer.into()).is_ok()
+        self.calls().insist(answer.into()).is_ok()
     }
 
     /// Hands a notification to those it is for.

@@ -31,11 +31,14 @@ pub(super) struct Full;
 
 /// Room for one line, which is there for certain.
 #[derive(Debug)]
-pub(super) struct Room<'a>(mpsc::Permit<'a, Queued>);
+pub(super) struct Room<'a> {
+    place: mpsc::Permit<'a, Queued>,
+    room: Option<OwnedSemaphorePermit>,
+}
 
 impl Room<'_> {
     pub(super) fn send(self, line: Bytes) {
-        self.0.send(Queued { line: on_one_line(line), room: None });
+        self.place.send(Queued { line: on_one_line(line), room: self.room });
     }
 }
 
@@ -59,7 +62,13 @@ impl Outbox {
 
     /// Waits until the server has read enough to be told something else.
     pub(super) async fn room(&self) -> Result<Room<'_>, Full> {
-        self.lines.reserve().await.map(Room).map_err(|_| Full)
+        Ok(Room { place: self.lines.reserve().await.map_err(|_| Full)?, room: None })
+    }
+
+    /// Waits until a client may say something, after all who wait already.
+    pub(super) async fn turn(&self) -> Result<Room<'_>, Full> {
+        let room = Arc::clone(&self.room).acquire_owned().await.map_err(|_| Full)?;
+        Ok(Room { room: Some(room), ..self.room().await? })
     }
 
     /// Whether the server was given everything.

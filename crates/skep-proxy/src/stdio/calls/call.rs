@@ -1,5 +1,6 @@
 //! One request that waits for its answer.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -7,6 +8,7 @@ use bytes::Bytes;
 use skep_mcp::fault::Fault;
 use skep_mcp::json;
 use skep_mcp::{Id, Message, MetaKey, Revision, translate};
+use tokio::sync::oneshot;
 
 use crate::eras::alone::Alone;
 use crate::stdio::events::{End, EventStream, Owed};
@@ -35,10 +37,16 @@ pub(super) struct Call {
     pub(super) older: Option<Revision>,
     /// What the answer is looked at with, when the server is of the same era and requests stand alone.
     pub(super) alone: Option<Alone>,
+    /// Tells whoever waits to send it that it is called off, if it was not sent yet.
+    pub(super) held_back: Option<oneshot::Sender<Infallible>>,
     pub(super) deadline: Option<Instant>,
 }
 
 impl Call {
+    pub(super) fn is_sent(&self) -> bool {
+        self.held_back.is_none()
+    }
+
     /// Whether the stream is over with the answer.
     pub(super) fn ends_stream(&self) -> bool {
         self.owed.is_none()

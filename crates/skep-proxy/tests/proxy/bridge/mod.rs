@@ -5,6 +5,7 @@ mod cancellation;
 mod changed;
 mod chaos;
 mod correlation;
+mod crowd;
 mod eras;
 mod faults;
 mod hostile;

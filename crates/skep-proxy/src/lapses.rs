@@ -7,23 +7,23 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 /// So often something is told at most.
-pub(super) const TOLD_EVERY: Duration = Duration::from_secs(30);
+pub(crate) const TOLD_EVERY: Duration = Duration::from_secs(30);
 
 /// Things of which it is told now and then how many there were.
 #[derive(Debug, Default)]
-pub(super) struct Untold {
+pub(crate) struct Untold {
     count: u64,
     told: Option<Instant>,
 }
 
 impl Untold {
     /// One more.
-    pub(super) fn add(&mut self) {
+    pub(crate) fn add(&mut self) {
         self.count += 1;
     }
 
     /// How many there were since that was told, if it is to be told now.
-    pub(super) fn take(&mut self, pause: Duration) -> Option<u64> {
+    pub(crate) fn take(&mut self, pause: Duration) -> Option<u64> {
         if self.count == 0 { None } else { self.take_at(Instant::now(), pause) }
     }
 
@@ -38,7 +38,7 @@ impl Untold {
 
 /// How somebody does who is asked for each request.
 #[derive(Debug, Default)]
-pub(super) struct Lapses {
+pub(crate) struct Lapses {
     untold: Mutex<Untold>,
     /// Whether it was told that something is wrong, and not yet that nothing is.
     is_told: AtomicBool,
@@ -46,7 +46,7 @@ pub(super) struct Lapses {
 
 impl Lapses {
     /// Something is wrong. How often it was since that was told, if it is to be told now.
-    pub(super) fn failed(&self) -> Option<u64> {
+    pub(crate) fn failed(&self) -> Option<u64> {
         self.failed_at(Instant::now())
     }
 
@@ -59,7 +59,7 @@ impl Lapses {
     }
 
     /// Nothing is wrong. Whether that is to be told.
-    pub(super) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         // It is asked for every request, and most of the time there is nothing to tell.
         self.is_told.load(Ordering::Relaxed) && self.is_told.swap(false, Ordering::Relaxed)
     }
