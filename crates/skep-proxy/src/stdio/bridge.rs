@@ -4,6 +4,7 @@ mod ending;
 mod telling;
 
 use std::collections::HashMap;
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -61,7 +62,7 @@ pub struct Bridge {
     limits: Limits,
     outgoing: Mutex<Option<mpsc::Receiver<Queued>>>,
     /// Servers whose streams are closed, on their way to an end.
-    endings: Mutex<JoinSet<()>>,
+    endings: Mutex<JoinSet<Option<ExitStatus>>>,
 }
 
 impl Bridge {

@@ -6,7 +6,7 @@ mod unsent;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -38,6 +38,8 @@ pub(super) struct Calls {
     mirrors: Arc<Mirrors>,
     /// The revision that the server speaks, once a handshake has told.
     revision: Mutex<Revision>,
+    /// Whether the server has answered what a client asked.
+    has_served: AtomicBool,
     /// Requests that could not be sent.
     unread: Lapses,
 }
@@ -53,8 +55,17 @@ impl Calls {
         let (first, _) = uuid::Uuid::new_v4().as_u64_pair();
         let next = AtomicU64::new(first >> UNUSED_BITS);
         let revision = Mutex::new(Revision::NEWEST_WITH_HANDSHAKE);
-        let unread = Lapses::default();
-        Arc::new(Self { audience, waiting: Mutex::default(), next, outgoing, patience, mirrors, revision, unread })
+        Arc::new(Self {
+            audience,
+            waiting: Mutex::default(),
+            next,
+            outgoing,
+            patience,
+            mirrors,
+            revision,
+            has_served: AtomicBool::new(false),
+            unread: Lapses::default(),
+        })
     }
 
     /// Sends a request, as soon as the server has read enough for it. What comes back goes to the stream, which is over with
@@ -131,7 +142,7 @@ impl Calls {
 
     /// Asks for something whose answer nobody needs, and which the server has to hear although clients are told to wait.
     pub(super) fn tell(&self, request: &Message) -> Result<(), Full> {
-        let (number, line) = self.await_answer(request, |call| call, &EventStream::new(0, false));
+        let (number, line) = self.await_nothing(request);
         self.sent(number, self.outgoing.insist(line))
     }
 
@@ -142,8 +153,13 @@ impl Calls {
 
     /// Asks for something whose answer nobody needs, where there is room for it.
     pub(super) fn tell_in(&self, room: Room<'_>, request: &Message) {
-        let (_, line) = self.await_answer(request, |call| call, &EventStream::new(0, false));
+        let (_, line) = self.await_nothing(request);
         room.send(line);
+    }
+
+    /// The same as [`Calls::await_answer`] for a request of our own, whose answer nobody needs.
+    fn await_nothing(&self, request: &Message) -> (u64, Bytes) {
+        self.await_answer(request, |call| Call { is_ours: true, ..call }, &EventStream::new(0, false))
     }
 
     /// What is not sent has no answer.
@@ -169,6 +185,7 @@ impl Calls {
             stream: Arc::clone(stream),
             owed: None,
             is_listening,
+            is_ours: matches!(message.method(), method::INITIALIZE | method::DISCOVER),
             lists_tools: message.method() == method::TOOLS_LIST,
             older: None,
             alone: None,
@@ -246,12 +263,21 @@ impl Calls {
         }
     }
 
+    /// Whether the server has answered what a client asked, since this was last asked.
+    pub(super) fn has_served(&self) -> bool {
+        self.has_served.swap(false, Ordering::Relaxed)
+    }
+
     /// Hands an answer to whoever asked. One that nobody waits for is lost, and then the answer is no.
     pub(super) fn answered(&self, message: &Message) -> bool {
         let call = message.id().and_then(|id| id.parse::<u64>().ok()).and_then(|id| self.waiting.lock().remove(&id));
         let (Some(call), Some(id)) = (call, message.id_span()) else { return false };
         if let Some(list) = message.result().filter(|_| call.lists_tools) {
             self.mirrors.learn(list);
+        }
+        // It is written once, and not for each of them.
+        if !call.is_ours && !self.has_served.load(Ordering::Relaxed) {
+            self.has_served.store(true, Ordering::Relaxed);
         }
         call.answer(message, id);
         true

@@ -31,6 +31,8 @@ pub(super) struct Call {
     pub(super) owed: Option<Owed>,
     /// Whether it stays open until it is called off.
     pub(super) is_listening: bool,
+    /// Whether no client has asked for what is answered: the server is told what it has to know, or asked what it is.
+    pub(super) is_ours: bool,
     /// Whether the answer lists tools.
     pub(super) lists_tools: bool,
     /// The revision of whoever reads the answer, if that is older than the server's.

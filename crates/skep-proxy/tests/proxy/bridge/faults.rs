@@ -8,6 +8,7 @@ use tokio::io::AsyncWriteExt as _;
 
 use super::server::{Setup, limits};
 use crate::http::{PATIENCE, Request, call, initialize, request};
+use crate::warnings::Warnings;
 
 #[tokio::test]
 async fn trap_64_a_request_that_hangs_times_out_alone() {
@@ -100,6 +101,37 @@ async fn trap_23_a_server_that_ends_is_followed_by_one_that_knows_what_it_knew()
         server.answer(&message, &json!({"back": true})).await;
     });
     assert_eq!(answer.json().await["result"], json!({"back": true}));
+}
+
+#[tokio::test]
+async fn a_server_that_answered_before_it_ended_has_not_failed() {
+    let warnings = Warnings::listen();
+    let mut setup = Setup::streamable().await;
+    let (mut server, session) = setup.begin().await;
+    for is_answered in [true, true, false, false, true] {
+        if is_answered {
+            let patient = async {
+                loop {
+                    let response = setup.send(Request::post(&call(1, "a")).plain().in_session(&session)).await;
+                    if response.status != 503 {
+                        return response;
+                    }
+                }
+            };
+            let (answer, ()) = tokio::join!(patient, async {
+                let message = server.expect("tools/call").await;
+                server.answer(&message, &json!({})).await;
+            });
+            assert_eq!(answer.status, 200);
+        }
+        drop(server);
+        server = setup.server().await;
+        server.agree().await;
+    }
+    let told = warnings.take();
+    let failures = [0, 0, 1, 2, 0].map(|failures| format!(" failures={failures} "));
+    assert_eq!(told.len(), failures.len(), "{told:?}");
+    assert!(told.iter().zip(&failures).all(|(told, failures)| told.contains(failures.as_str())), "{told:?}");
 }
 
 #[tokio::test]
