@@ -47,12 +47,17 @@ pub(crate) struct Lapses {
 impl Lapses {
     /// Something is wrong. How often it was since that was told, if it is to be told now.
     pub(crate) fn failed(&self) -> Option<u64> {
-        self.failed_at(Instant::now())
+        self.failed_at(Instant::now(), 1)
     }
 
-    fn failed_at(&self, now: Instant) -> Option<u64> {
+    /// The same of so many things at once, if there are any.
+    pub(crate) fn failed_often(&self, times: u64) -> Option<u64> {
+        if times == 0 { None } else { self.failed_at(Instant::now(), times) }
+    }
+
+    fn failed_at(&self, now: Instant, times: u64) -> Option<u64> {
         let mut untold = self.untold.lock();
-        untold.add();
+        untold.count += times;
         let count = untold.take_at(now, TOLD_EVERY)?;
         self.is_told.store(true, Ordering::Relaxed);
         Some(count)
@@ -73,15 +78,15 @@ mod tests {
     fn what_goes_on_is_told_once_and_then_now_and_then_and_so_is_its_end() {
         let (lapses, start) = (Lapses::default(), Instant::now());
         assert!(!lapses.is_over());
-        assert_eq!(lapses.failed_at(start), Some(1));
+        assert_eq!(lapses.failed_at(start, 1), Some(1));
         let soon = start + TOLD_EVERY / 2;
-        assert_eq!((lapses.failed_at(soon), lapses.failed_at(soon)), (None, None));
-        assert_eq!(lapses.failed_at(start + TOLD_EVERY), Some(3));
+        assert_eq!((lapses.failed_at(soon, 1), lapses.failed_at(soon, 1)), (None, None));
+        assert_eq!(lapses.failed_at(start + TOLD_EVERY, 1), Some(3));
         assert!(lapses.is_over() && !lapses.is_over());
         // Whoever comes and goes is not told about each time either.
-        assert_eq!(lapses.failed_at(start + TOLD_EVERY + TOLD_EVERY / 2), None);
+        assert_eq!(lapses.failed_at(start + TOLD_EVERY + TOLD_EVERY / 2, 1), None);
         assert!(!lapses.is_over());
-        assert_eq!(lapses.failed_at(start + TOLD_EVERY * 2), Some(2));
+        assert_eq!(lapses.failed_at(start + TOLD_EVERY * 2, 1), Some(2));
         assert!(lapses.is_over());
     }
 }

@@ -44,6 +44,14 @@ pub(super) struct Calls {
     unread: Lapses,
 }
 
+/// Requests that have waited too long.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Expired {
+    pub(super) numbers: Vec<u64>,
+    /// How many of them were handshakes.
+    pub(super) handshakes: usize,
+}
+
 /// Ids stay below 2^50, so that they are exact in every language and have room to grow.
 const UNUSED_BITS: u32 = 14;
 
@@ -185,6 +193,7 @@ impl Calls {
             stream: Arc::clone(stream),
             owed: None,
             is_listening,
+            is_handshake: message.method() == method::INITIALIZE,
             is_ours: matches!(message.method(), method::INITIALIZE | method::DISCOVER),
             lists_tools: message.method() == method::TOOLS_LIST,
             older: None,
@@ -322,13 +331,14 @@ impl Calls {
     }
 
     /// Ends the requests that have waited too long, and gives their numbers: they are to be called off.
-    pub(super) fn expire(&self, now: Instant) -> Vec<u64> {
-        let mut expired = Vec::new();
+    pub(super) fn expire(&self, now: Instant) -> Expired {
+        let mut expired = Expired::default();
         self.waiting.lock().retain(|number, call| {
             // Whoever waits to send one knows how long.
             let is_late = call.is_sent() && call.deadline.is_some_and(|deadline| deadline <= now);
             if is_late {
-                expired.push(*number);
+                expired.numbers.push(*number);
+                expired.handshakes += usize::from(call.is_handshake);
                 call.fail(&Fault::new(TRANSPORT_ERROR, "Timeout"), End::TimedOut);
             }
             !is_late

@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::bridge::Bridge;
+use super::calls::Expired;
 use super::connect::{ConnectError, Connector, Streams};
 use super::outbox::Queued;
 use crate::limits;
@@ -147,7 +148,8 @@ impl Bridge {
         let calls = async {
             loop {
                 tokio::time::sleep(SWEEP).await;
-                let expired = self.calls().expire(Instant::now());
+                let Expired { numbers: expired, handshakes } = self.calls().expire(Instant::now());
+                self.oddities().kept_silent(expired.len(), handshakes, self.limits().request);
                 // A server that hangs reads nothing, and meanwhile others are late.
                 let _ = tokio::time::timeout(SWEEP, self.calls().call_off(expired)).await;
             }

@@ -31,6 +31,7 @@ pub(super) struct Call {
     pub(super) owed: Option<Owed>,
     /// Whether it stays open until it is called off.
     pub(super) is_listening: bool,
+    pub(super) is_handshake: bool,
     /// Whether no client has asked for what is answered: the server is told what it has to know, or asked what it is.
     pub(super) is_ours: bool,
     /// Whether the answer lists tools.

@@ -81,7 +81,7 @@ async fn late_and_lost_requests_are_answered_with_their_own_ids() {
         .begin(&message(r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#), Caller::default(), &stream, true)
         .await
         .unwrap();
-    assert_eq!(calls.expire(Instant::now()), [ticket.number()]);
+    assert_eq!(calls.expire(Instant::now()).numbers, [ticket.number()]);
     let (end, answer) = stream.outcome().await;
     assert_eq!(end, End::TimedOut);
     assert!(answer.starts_with(br#"{"jsonrpc":"2.0","id":7,"error":{"code":-32000"#));
@@ -125,7 +125,7 @@ async fn all_that_is_late_is_called_off_however_much_that_is() {
         calls.begin(&request, Caller::default(), &stream, true).await.unwrap().keep();
         sent.recv().await.unwrap();
     }
-    let late = calls.expire(Instant::now());
+    let late = calls.expire(Instant::now()).numbers;
     assert_eq!((late.len(), calls.len()), (many, 0));
     let ((), ()) = tokio::join!(calls.call_off(late), async {
         for _ in 0..many {
@@ -155,7 +155,7 @@ async fn what_waits_to_be_sent_is_sent_in_its_turn_and_not_at_all_when_it_is_cal
     let (last, last_number, _) = begin(4).await;
     assert_eq!(calls.len(), 4);
     assert!(first.is_finished() && !gone.is_finished() && !off.is_finished() && !last.is_finished());
-    assert!(calls.expire(Instant::now() + Duration::from_mins(2)).len() == 1, "nobody else has been asked");
+    assert!(calls.expire(Instant::now() + Duration::from_mins(2)).numbers.len() == 1, "nobody else has been asked");
     gone.abort();
     assert!(gone.await.unwrap_err().is_cancelled());
     calls.cancel(number);

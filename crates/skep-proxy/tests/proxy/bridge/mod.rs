@@ -11,6 +11,7 @@ mod faults;
 mod hostile;
 mod listeners;
 mod notifications;
+mod oddities;
 mod own_process;
 mod process;
 mod resumption;
