@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use skep_mcp::fault::{Fault, INTERNAL_ERROR, TRANSPORT_ERROR};
+use skep_mcp::fault::{Fault, INTERNAL_ERROR};
 use skep_mcp::json::{self, Span};
 use skep_mcp::{Id, Message, MetaKey, Param, Revision, method, translate};
 use tokio::sync::oneshot;
@@ -184,7 +184,7 @@ impl Calls {
         stream: &Arc<EventStream>,
     ) -> (u64, Bytes) {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let is_listening = message.method() == method::LISTEN;
+        let (begun, is_listening) = (Instant::now(), message.method() == method::LISTEN);
         let call = finish(Call {
             owner: None,
             share: None,
@@ -199,7 +199,8 @@ impl Calls {
             older: None,
             alone: None,
             held_back: None,
-            deadline: (!is_listening).then(|| Instant::now() + self.patience),
+            begun,
+            deadline: (!is_listening).then(|| begun + self.patience),
         });
         self.waiting.lock().insert(number, call);
         (number, self.passed(message, number))
@@ -339,7 +340,7 @@ impl Calls {
             if is_late {
                 expired.numbers.push(*number);
                 expired.handshakes += usize::from(call.is_handshake);
-                call.fail(&Fault::new(TRANSPORT_ERROR, "Timeout"), End::TimedOut);
+                call.fail(&call.timeout(), End::TimedOut);
             }
             !is_late
         });

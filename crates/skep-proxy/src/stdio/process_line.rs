@@ -60,7 +60,7 @@ impl Line for ProcessLine {
             match stream.outcome().await {
                 (End::Answered | End::Refused(_), answer) => Message::read(answer).map_err(|_| Lost::Unreached),
                 (End::TimedOut, _) => Err(Lost::TimedOut),
-                (End::Lost | End::Closed, _) => Err(Lost::Unreached),
+                (End::Lost | End::Stopped | End::Closed, _) => Err(Lost::Unreached),
             }
         })
     }

@@ -9,6 +9,7 @@ use tokio::runtime::Handle;
 
 use super::Bridge;
 use crate::readiness::State;
+use crate::reply::STOPPING;
 use crate::stdio::events::End;
 
 /// How often it is looked whether all requests are answered, when the proxy stops.
@@ -72,7 +73,7 @@ impl Bridge {
     /// Ends everything.
     pub(in crate::stdio) fn close(&self) {
         self.readiness.set(State::Waiting("the proxy is stopping".into()));
-        self.calls.fail_all(&Fault::new(TRANSPORT_ERROR, "Timeout"), End::TimedOut);
+        self.calls.fail_all(&Fault::new(TRANSPORT_ERROR, STOPPING), End::Stopped);
         for (_, client) in self.legacy_clients.lock().drain() {
             client.close();
         }

@@ -2,10 +2,10 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use skep_mcp::fault::Fault;
+use skep_mcp::fault::{Fault, TRANSPORT_ERROR};
 use skep_mcp::json;
 use skep_mcp::{Id, Message, MetaKey, Revision, translate};
 use tokio::sync::oneshot;
@@ -42,6 +42,7 @@ pub(super) struct Call {
     pub(super) alone: Option<Alone>,
     /// Tells whoever waits to send it that it is called off, if it was not sent yet.
     pub(super) held_back: Option<oneshot::Sender<Infallible>>,
+    pub(super) begun: Instant,
     pub(super) deadline: Option<Instant>,
 }
 
@@ -79,6 +80,14 @@ impl Call {
         let alone = self.alone.as_ref().filter(|_| self.is_listening);
         let changed = alone.and_then(|alone| alone.message(&Message::read(text.clone()).ok()?));
         changed.unwrap_or(text)
+    }
+
+    /// What is said when nobody waits any longer. Clients know it by its first word.
+    pub(super) fn timeout(&self) -> Fault {
+        let waited = self.deadline.unwrap_or(self.begun).duration_since(self.begun);
+        // Who had to wait for a person was given time that is no round number.
+        let waited = if waited.as_secs() > 0 { Duration::from_secs(waited.as_secs()) } else { waited };
+        Fault::new(TRANSPORT_ERROR, format!("Timeout: the MCP server has not answered within {waited:?}"))
     }
 
     /// Tells whoever asked that there is no answer.

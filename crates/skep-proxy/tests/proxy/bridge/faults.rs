@@ -28,7 +28,8 @@ async fn trap_64_a_request_that_hangs_times_out_alone() {
     let mut hanging = hanging.await.unwrap();
     assert_eq!((hanging.status, hanging.text().await.trim_end()), (504, "Timeout waiting for response from container"));
     let told = streaming.message().await.unwrap();
-    assert_eq!((&told["id"], &told["error"]["code"]), (&json!("hang"), &json!(-32000)));
+    let error = json!({"code": -32000, "message": "Timeout: the MCP server has not answered within 5s"});
+    assert_eq!((&told["id"], &told["error"]), (&json!("hang"), &error));
     // The server is told, and what it says later is dropped.
     for _ in 0..2 {
         server.expect("notifications/cancelled").await;
@@ -160,12 +161,18 @@ async fn trap_62_a_proxy_that_stops_ends_streams_and_closes_its_port() {
     let mut slow = setup.send(Request::post(&call(2, "slow")).in_session(&session)).await;
     server.expect("tools/call").await;
     let message = server.expect("tools/call").await;
+    let (address, plain) = (setup.address.clone(), Request::post(&call(3, "hang")).plain().in_session(&session));
+    let plain = tokio::spawn(async move { plain.send(&address).await });
+    server.expect("tools/call").await;
     setup.stop.cancel();
     assert_eq!(background.message().await, None);
     // What is answered in time is delivered, and what is not is told.
     server.answer(&message, &json!({"done": true})).await;
     assert_eq!(slow.message().await.unwrap()["result"], json!({"done": true}));
-    assert_eq!(hanging.message().await.unwrap()["error"]["code"], -32000);
+    let told = "the proxy is stopping; whether the MCP server did what was asked is unknown";
+    assert_eq!(hanging.message().await.unwrap()["error"], json!({"code": -32000, "message": told}));
+    let mut plain = plain.await.unwrap();
+    assert_eq!((plain.status, plain.text().await.trim_end()), (504, told));
     let address = setup.address.clone();
     tokio::time::timeout(PATIENCE, &mut setup.listener).await.unwrap().unwrap().unwrap();
     tokio::time::timeout(PATIENCE, &mut setup.link).await.unwrap().unwrap().unwrap();
