@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, Response, StatusCode};
-use skep_mcp::fault::{Fault, METHOD_NOT_FOUND, SESSION_NOT_FOUND, TRANSPORT_ERROR};
+use skep_mcp::fault::{Fault, INTERNAL_ERROR, METHOD_NOT_FOUND, SESSION_NOT_FOUND, TRANSPORT_ERROR};
 use skep_mcp::{Id, ReadError};
 
 use crate::body::Body;
@@ -99,6 +99,12 @@ fn status(code: i64) -> StatusCode {
 /// There is no such session, or no longer.
 pub(crate) fn no_such_session(id: Option<&Id>) -> Answer {
     bad(&Fault::new(SESSION_NOT_FOUND, "Session not found"), id)
+}
+
+/// The server's answer ended before its end, and the client has heard nothing of it yet.
+pub(crate) fn broken_off(id: Option<&Id>) -> Answer {
+    let told = "the answer of the MCP server broke off, or is larger than it may be";
+    fault(StatusCode::BAD_GATEWAY, &Fault::new(INTERNAL_ERROR, told), id)
 }
 
 /// The server cannot be reached yet; the client may come back.

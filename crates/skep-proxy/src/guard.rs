@@ -78,6 +78,11 @@ fn forbidden(message: &'static str) -> Answer {
     answer::fault(StatusCode::FORBIDDEN, &Fault::new(INVALID_REQUEST, message), None)
 }
 
+/// Whether a text names an origin. Any other is that of no page at all.
+pub fn is_origin(text: &str) -> bool {
+    normal(text).is_some()
+}
+
 /// An origin in the form in which origins are compared.
 fn normal(origin: &str) -> Option<String> {
     let uri: Uri = origin.trim_end_matches('/').parse().ok()?;
@@ -141,6 +146,12 @@ mod tests {
         let open = Guard::new(&[], "http", ([0, 0, 0, 0], 8080).into());
         assert!(open.is_open());
         assert!(is_allowed(&open, &[(HOST, "hive.example"), (ORIGIN, "https://any.example")]));
+        assert!(is_origin("https://Hive.example/") && is_origin("app://hive"));
+        for text in
+            ["not a url", "hive.example", "*", "null", "", "https://hive.example/page", "https://u@hive.example"]
+        {
+            assert!(!is_origin(text), "{text}");
+        }
         let listed = Guard::new(&["https://Hive.example/".to_owned()], "http", ([0, 0, 0, 0], 8080).into());
         assert!(is_allowed(&listed, &[(ORIGIN, "https://hive.EXAMPLE")]));
         assert!(!is_allowed(&listed, &[(ORIGIN, "https://hive.example:444")]));

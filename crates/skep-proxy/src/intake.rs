@@ -20,9 +20,10 @@ pub(crate) const JSON: &str = "application/json";
 
 /// Reads a body, as far as it may go.
 pub(crate) async fn body(body: Coming, limits: &Limits) -> Result<Bytes, Answer> {
-    match tokio::time::timeout(limits.upload, gather(body, limits.body_bytes)).await {
+    match tokio::time::timeout(limits.upload, gather(body, limits.body_bytes, &limits.held)).await {
         Ok(gathered) => gathered.map_err(|error| match error {
             Ungathered::TooLarge => answer::text(StatusCode::PAYLOAD_TOO_LARGE, "Request Entity Too Large"),
+            Ungathered::NoRoom => answer::not_ready("too many bytes of large requests are under way"),
             Ungathered::Broken(_) => answer::text(StatusCode::BAD_REQUEST, "the body ended before its end"),
         }),
         Err(_) => Err(answer::text(StatusCode::REQUEST_TIMEOUT, "the body took too long")),
@@ -51,7 +52,10 @@ pub(crate) fn require_uncoded(headers: &HeaderMap) -> Result<(), Answer> {
     if headers.get_all(CONTENT_ENCODING).iter().all(is_plain) {
         return Ok(());
     }
-    Err(answer::refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Encoding must be identity"))
+    Err(answer::refused(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "Content-Encoding must be identity: a message is not compressed",
+    ))
 }
 
 /// Which kinds of answer a client understands.

@@ -8,6 +8,7 @@
 
 mod answer;
 mod body;
+mod budget;
 mod cors;
 mod early;
 mod eras;
@@ -37,11 +38,14 @@ mod turns;
 mod upload;
 
 pub use body::{Body, BodyError};
+pub use budget::Budget;
 pub use early::answer_until;
 pub use eras::seal::{SealKey, ShortKey};
 pub use eras::settings::{BackendEra, BackendSessions, EraSettings, ParkedCalls};
 pub use forwarded::Forwarded;
+pub use guard::is_origin;
 pub use limits::Limits;
+pub use listener::Calls;
 pub use proxy::{Proxy, ServeError};
 pub use readiness::{Readiness, State};
 pub use sessions::{Redis, RedisError, RedisSettings, SessionStore};

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::budget::Budget;
+
 /// The limits that somebody may want to change.
 #[derive(Debug, Clone)]
 pub struct Limits {
@@ -32,6 +34,9 @@ pub struct Limits {
     pub sessions_each: usize,
     /// Bytes of one line that a server writes on standard output.
     pub line_bytes: usize,
+    /// Bytes of large messages that are held at the same time: bodies of requests, and answers of servers on standard input
+    /// and output. More than one body, and one line, has to have room.
+    pub held: Budget,
 }
 
 impl Default for Limits {
@@ -50,6 +55,7 @@ impl Default for Limits {
             sessions: 64 << 10,
             sessions_each: 16 << 10,
             line_bytes: 64 << 20,
+            held: Budget::new(256 << 20),
         }
     }
 }
@@ -59,6 +65,8 @@ impl Default for Limits {
 pub(crate) const FAREWELL: Duration = Duration::from_secs(4);
 /// Messages on their way to or from a server on standard input and output.
 pub(crate) const QUEUED_MESSAGES: usize = 100;
+/// Bytes of the large ones among those on their way to it.
+pub(crate) const QUEUED_BYTES: usize = 64 << 20;
 /// Messages beyond those that tell such a server what it need not do any more: more than one session can leave behind.
 pub(crate) const QUEUED_FAREWELLS: usize = 1024;
 /// Events that a stream keeps for a client that comes back, and events that may wait for a slow one.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use http::{Request, StatusCode};
+use http::{Method, Request, StatusCode};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -17,7 +17,7 @@ use crate::guard::Guard;
 use crate::health::{self, Health};
 use crate::intake;
 use crate::limits::Limits;
-use crate::listener::{self, Coming, Peer, Service};
+use crate::listener::{self, Calls, Coming, Peer, Service};
 use crate::middleware::layer::Destination;
 use crate::middleware::{Exchange, Middleware, telemetry};
 use crate::open_ended::OpenEnded;
@@ -70,6 +70,7 @@ pub struct Proxy {
     origins: Vec<String>,
     tls: Option<TlsIdentity>,
     middleware: Middleware,
+    calls: Calls,
 }
 
 impl Proxy {
@@ -93,7 +94,15 @@ impl Proxy {
     }
 
     fn new(limits: Limits, readiness: Readiness, transport: Transport) -> Self {
-        Self { transport, readiness, limits, origins: Vec::new(), tls: None, middleware: Middleware::default() }
+        Self {
+            transport,
+            readiness,
+            limits,
+            origins: Vec::new(),
+            tls: None,
+            middleware: Middleware::default(),
+            calls: Calls::default(),
+        }
     }
 
     /// Whom to believe about the address that clients know, where that has to be told them.
@@ -136,6 +145,11 @@ impl Proxy {
     pub fn with_middleware(mut self, middleware: Middleware) -> Self {
         self.middleware = middleware;
         self
+    }
+
+    /// Counts the requests that are under way.
+    pub fn calls(&self) -> Calls {
+        self.calls.clone()
     }
 
     /// Serves connections until `stop` is cancelled or the server is given up; what is under way then may finish.
@@ -197,6 +211,10 @@ struct Surface {
 }
 
 impl Service for Surface {
+    fn calls(&self) -> Calls {
+        self.proxy.calls()
+    }
+
     async fn answer(&self, peer: Peer, request: Request<Coming>) -> Answer {
         let path = request.uri().path();
         if path == "/health" {
@@ -241,7 +259,16 @@ impl Surface {
 }
 
 impl Destination for Transport {
+    fn passes_everything(&self) -> bool {
+        matches!(self, Self::Transparent(_))
+    }
+
     fn answer<'a>(&'a self, exchange: Box<Exchange<'a>>) -> BoxFuture<'a, Answer> {
+        if exchange.parts.method == Method::POST
+            && let Err(refusal) = intake::require_uncoded(&exchange.parts.headers)
+        {
+            return std::future::ready(refusal).boxed();
+        }
         if let Self::Transparent(transparent) = self {
             return transparent.serve(exchange);
         }

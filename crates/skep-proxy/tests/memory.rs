@@ -5,20 +5,29 @@
 #[path = "proxy/http.rs"]
 #[expect(dead_code, reason = "other tests need more of it")]
 mod http;
+#[path = "proxy/transparent/server.rs"]
+#[expect(dead_code, reason = "other tests need more of it")]
+mod http_server;
 #[path = "proxy/bridge/server.rs"]
 #[expect(dead_code, reason = "other tests need more of it")]
 mod server;
 
 use std::alloc::System;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use futures::future::join_all;
 use serde_json::{Value, json};
-use skep_proxy::{Forwarded, Limits};
+use skep_proxy::transparent::{Dialect, Target, Transparent};
+use skep_proxy::{Budget, Forwarded, Limits};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 
 use crate::http::{PATIENCE, Request, call, request};
+use crate::http_server::Before;
 use crate::server::{Server, Setup, limits};
 
 #[global_allocator]
@@ -45,9 +54,15 @@ async fn nobody_can_make_a_proxy_hold_more_than_its_limits() {
     left(1).await;
     watched(1).await;
     beside(1).await;
+    uploads_to_a_process(1).await;
+    uploads_to_a_server(1).await;
+    unread(1).await;
     for (what, most, held) in [
         ("notifications that nobody reads", 8 * MIB, flood(40_000).await),
         ("notifications beside answers that are large", 8 * MIB, beside(256).await),
+        ("large requests to a process, all at once", 96 * MIB, uploads_to_a_process(64).await),
+        ("large requests to a server on HTTP, all at once", 64 * MIB, uploads_to_a_server(64).await),
+        ("large answers that nobody reads", 80 * MIB, unread(12).await),
         ("lines that are too long", 8 * MIB, lines(64).await),
         ("bodies that are too large", 24 * MIB, bodies(64).await),
         ("bodies that are nested too deeply", 24 * MIB, nested(64).await),
@@ -166,6 +181,154 @@ async fn left(many: usize) -> usize {
     }
     settle(&setup, &mut server, &session).await;
     held().saturating_sub(begun)
+}
+
+/// A proxy that holds little.
+fn tight() -> Limits {
+    Limits { held: Budget::new(16 * MIB), ..limits() }
+}
+
+fn large() -> Request {
+    let arguments = json!({"name": "large", "arguments": {"text": "x".repeat(4 * MIB)}});
+    Request::post(&request(1, "tools/call", &arguments)).plain()
+}
+
+/// Sends so many large requests at once, of which each is answered or told to come back, and gives what was held meanwhile.
+/// Nobody is answered before all others are told so.
+async fn all_at_once(many: usize, address: &str, post: &Request, refused: &AtomicUsize) -> usize {
+    let (begun, most) = (held(), AtomicUsize::new(0));
+    let watching = async {
+        loop {
+            most.fetch_max(held().saturating_sub(begun), Ordering::Relaxed);
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    let posts = (0..many).map(async |_| {
+        let mut answer = post.clone().send(address).await;
+        if answer.status == 503 {
+            assert_eq!(answer.header("retry-after"), Some("1"));
+            assert!(answer.text().await.contains("too many bytes"));
+            refused.fetch_add(1, Ordering::Relaxed);
+        } else {
+            assert_eq!(answer.status, 200);
+        }
+    });
+    tokio::select! {
+        _ = join_all(posts) => {}
+        () = watching => {}
+    }
+    let refused = refused.load(Ordering::Relaxed);
+    assert!(many == 1 && refused == 0 || (1..many).contains(&refused), "{refused} of {many} were refused");
+    most.into_inner()
+}
+
+/// Clients that send as much as they may, to a process that takes its time.
+async fn uploads_to_a_process(many: usize) -> usize {
+    let mut setup = Setup::with_limits(tight()).await;
+    let (mut server, session) = setup.begin().await;
+    let (post, refused) = (large().in_session(&session), AtomicUsize::new(0));
+    let serving = async {
+        let mut asked = Vec::new();
+        while asked.len() + refused.load(Ordering::Relaxed) < many {
+            tokio::select! {
+                message = server.read() => asked.push(message["id"].clone()),
+                () = tokio::time::sleep(Duration::from_millis(10)) => {}
+            }
+        }
+        for id in asked {
+            server.answer(&json!({"id": id}), &json!({})).await;
+        }
+    };
+    let (most, ()) = tokio::join!(all_at_once(many, &setup.address, &post, &refused), serving);
+    // There is room again.
+    let (again, ()) = tokio::join!(setup.send(post), async {
+        let message = server.expect("tools/call").await;
+        server.answer(&message, &json!({})).await;
+    });
+    assert_eq!(again.status, 200);
+    most
+}
+
+/// The same to a server on HTTP.
+async fn uploads_to_a_server(many: usize) -> usize {
+    let (taken, gate) = (Arc::new(AtomicUsize::new(0)), Arc::new(Semaphore::new(0)));
+    let address = slow_server(&taken, &gate).await;
+    let target = Target::local(Dialect::Streamable, &format!("http://{address}")).unwrap();
+    let before = Before::with(Transparent::new(target, tight(), Forwarded::default()).unwrap()).await;
+    let (post, refused) = (large(), AtomicUsize::new(0));
+    let serving = async {
+        while taken.load(Ordering::Relaxed) + refused.load(Ordering::Relaxed) < many {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        gate.close();
+    };
+    let (most, ()) = tokio::join!(all_at_once(many, &before.address, &post, &refused), serving);
+    assert_eq!(before.send(post).await.status, 200, "there is room again");
+    most
+}
+
+/// A server that takes all of a request, and answers it when a gate is closed. It keeps nothing.
+async fn slow_server(taken: &Arc<AtomicUsize>, gate: &Arc<Semaphore>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let (taken, gate) = (Arc::clone(taken), Arc::clone(gate));
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let (taken, gate) = (Arc::clone(&taken), Arc::clone(&gate));
+            tokio::spawn(async move {
+                let (mut head, mut part) = (Vec::new(), vec![0; 1 << 14]);
+                let end = loop {
+                    let Ok(read @ 1..) = stream.read(&mut part).await else { return };
+                    head.extend_from_slice(&part[..read]);
+                    if let Some(end) = head.windows(4).position(|four| four == b"\r\n\r\n") {
+                        break end + 4;
+                    }
+                };
+                let text = String::from_utf8_lossy(&head[..end]).to_ascii_lowercase();
+                let length = text.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+                let mut missing = length.unwrap_or(0) + end - head.len();
+                while missing > 0 {
+                    let Ok(read @ 1..) = stream.read(&mut part).await else { return };
+                    missing -= read;
+                }
+                if text.starts_with("post") {
+                    taken.fetch_add(1, Ordering::Relaxed);
+                    let _ = gate.acquire().await;
+                }
+                let answer = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+                let head = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: application/json\r\n";
+                let answer = format!("{head}Content-Length: {}\r\n\r\n{answer}", answer.len());
+                let _ = stream.write_all(answer.as_bytes()).await;
+            });
+        }
+    });
+    address
+}
+
+/// Clients that ask for more than what is between them and the proxy can take, and do not read it.
+async fn unread(many: usize) -> usize {
+    let mut setup = Setup::with_limits(tight()).await;
+    let (mut server, session) = setup.begin().await;
+    let begun = held();
+    let result = json!({"text": "x".repeat(12 * MIB)}).to_string();
+    let (mut unread, mut most) = (Vec::new(), 0);
+    for _ in 0..many {
+        let post = Request::post(&call(1, "large")).plain().in_session(&session);
+        let (answer, ()) = tokio::join!(setup.send(post), async {
+            let id = server.expect("tools/call").await["id"].clone();
+            server.write_line(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)).await;
+        });
+        assert_eq!(answer.status, 200);
+        unread.push(answer);
+        most = most.max(held().saturating_sub(begun));
+    }
+    if many > 1 {
+        let told = unread.last_mut().unwrap().json().await;
+        assert_eq!(told["error"]["code"], -32603, "there is no room for all of them");
+    }
+    let first = unread.remove(0).text().await;
+    assert!(first.len() > 12 * MIB, "what was answered is there");
+    most
 }
 
 /// A client that watches whatever it can think of.

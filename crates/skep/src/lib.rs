@@ -30,6 +30,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+pub use proxy::become_command;
+
 /// Exit code of a command that could not do what it was asked to.
 const FAILURE: u8 = 1;
 

@@ -47,19 +47,24 @@ impl Stop {
         screen::say("stopping: pods get up to 10 s to end");
         tokio::select! {
             () = end => {}
-            () = self.asked_again() => screen::say("stopped at once"),
+            () = asked_again(async || self.signalled().await) => screen::say("stopped at once"),
             () = sleep(ORDERLY_LIMIT) => screen::say("stopped at once: some pods have not ended"),
         }
     }
 
-    /// Ready when somebody asks once more, and not just once with emphasis.
-    async fn asked_again(&mut self) {
-        let asked = Instant::now();
-        while asked.elapsed() < ONE_REQUEST {
-            tokio::select! {
-                _ = self.terminate.recv() => {}
-                _ = self.interrupt.recv() => {}
-            }
+    /// Ready when somebody asks, and not when the terminal goes away.
+    pub(crate) async fn signalled(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
         }
+    }
+}
+
+/// Ready when somebody asks once more, and not just once with emphasis.
+pub(crate) async fn asked_again(mut asked: impl AsyncFnMut()) {
+    let first = Instant::now();
+    while first.elapsed() < ONE_REQUEST {
+        asked().await;
     }
 }

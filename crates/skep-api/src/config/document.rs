@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
+use super::strangers::Search;
 use crate::duration::DurationText;
 use crate::raw::{RawObject, RawValue};
 use crate::sensitive::Sensitive;
@@ -52,6 +53,9 @@ impl Misfit {
 pub trait Part: Default {
     /// Reads a value that is not null.
     fn from_value(value: Value) -> Result<Self, Misfit>;
+
+    /// Finds the members in it that nobody declared. What may have members of any name has none of these.
+    fn find_strangers(&self, _: &mut Search) {}
 }
 
 /// Reads a part; null gives the default.
@@ -173,6 +177,12 @@ impl<T: Part> Part for Option<T> {
     fn from_value(value: Value) -> Result<Self, Misfit> {
         T::from_value(value).map(Some)
     }
+
+    fn find_strangers(&self, search: &mut Search) {
+        if let Some(part) = self {
+            part.find_strangers(search);
+        }
+    }
 }
 
 impl<T: Part> Part for Vec<T> {
@@ -182,6 +192,12 @@ impl<T: Part> Part for Vec<T> {
         };
         let read_item = |(index, item)| read(item).map_err(|misfit| misfit.below(&format!("[{index}]")));
         items.into_iter().enumerate().map(read_item).collect()
+    }
+
+    fn find_strangers(&self, search: &mut Search) {
+        for (index, part) in self.iter().enumerate() {
+            search.below(&format!("[{index}]"), |search| part.find_strangers(search));
+        }
     }
 }
 
@@ -196,16 +212,22 @@ impl<T: Part> Part for BTreeMap<String, T> {
         };
         members.into_iter().map(read_member).collect()
     }
+
+    fn find_strangers(&self, search: &mut Search) {
+        for (name, part) in self {
+            search.below(name, |search| part.find_strangers(search));
+        }
+    }
 }
 
 /// Declares an object of a document. Each member is `always name: Type` or `omit name: Type` (left out when empty),
 /// with `= "wireName"` where the wire has another name, and is `null` when always written and `None`. Every object
 /// also gets `other`, the members that are not declared. `from function` names a step that runs before the members
-/// are read.
+/// are read, `beyond function` one that looks for strangers in members that are carried as they are.
 macro_rules! object {
     (
         $(#[$meta:meta])*
-        $visibility:vis struct $name:ident $(from $prepare:path)? {
+        $visibility:vis struct $name:ident $(from $prepare:ident)? $(beyond $look:ident)? {
             $( $(#[$member_meta:meta])* $mode:ident $member:ident: $type:ty $(= $wire:literal)?, )*
         }
     ) => {
@@ -217,7 +239,6 @@ macro_rules! object {
             pub other: $crate::raw::RawObject,
         }
 
-        #[allow(dead_code, reason = "for tests")]
         impl $name {
             /// The declared members, by their names on the wire.
             $visibility const MEMBERS: &[&str] = &[$( $crate::config::document::wire!($member $($wire)?) ),*];
@@ -232,6 +253,15 @@ macro_rules! object {
                     $( $member: members.take($crate::config::document::wire!($member $($wire)?))?, )*
                     other: members.rest(),
                 })
+            }
+
+            fn find_strangers(&self, search: &mut $crate::config::strangers::Search) {
+                search.note(self.other.0.keys(), Self::MEMBERS);
+                $(
+                    let name = $crate::config::document::wire!($member $($wire)?);
+                    search.below(name, |search| self.$member.find_strangers(search));
+                )*
+                $( $look(self, search); )?
             }
         }
 

@@ -2,4 +2,5 @@
 
 pub mod document;
 pub mod run_config;
+pub mod strangers;
 pub mod vmcp;

@@ -3,7 +3,9 @@
 use cedar_policy::{Entities, EntityTypeName, Policy};
 use serde_json::json;
 use skep_api::conditions::reasons;
+use skep_api::config::document::Part;
 use skep_api::config::run_config::{AuthzConfig, AuthzType, CedarOptions, ClaimMapping, HttpPdpOptions};
+use skep_api::config::strangers::strangers;
 use skep_api::kinds::MCPAuthzConfig;
 use skep_api::kinds::mcp_authz_config::MCPAuthzConfigSpec;
 use skep_api::names::finalizers;
@@ -19,17 +21,25 @@ impl ConfigKind for MCPAuthzConfig {
         let document = document(&self.spec)?;
         match document.authorizer() {
             AuthzType::Cedar => {
-                let options = document.cedar().map_err(|misfit| format!("config.{misfit}"))?;
-                check_cedar(&options.unwrap_or_default()).map_err(|problem| format!("config.{problem}"))?;
+                let options = document.cedar().map_err(|misfit| format!("config.{misfit}"))?.unwrap_or_default();
+                refuse_strangers(&options)?;
+                check_cedar(&options).map_err(|problem| format!("config.{problem}"))?;
             }
             AuthzType::Http => {
-                let options = document.http().map_err(|misfit| format!("config.{misfit}"))?;
-                check_http(&options.unwrap_or_default()).map_err(|problem| format!("config.{problem}"))?;
+                let options = document.http().map_err(|misfit| format!("config.{misfit}"))?.unwrap_or_default();
+                refuse_strangers(&options)?;
+                check_http(&options).map_err(|problem| format!("config.{problem}"))?;
             }
             AuthzType::Other(_) => {}
         }
         Ok(())
     }
+}
+
+/// A member that no authorizer knows is a misspelled one, and policies would decide without it.
+fn refuse_strangers(options: &impl Part) -> Result<(), String> {
+    let told: Vec<String> = strangers(options).iter().map(|stranger| format!("config.{stranger}")).collect();
+    if told.is_empty() { Ok(()) } else { Err(told.join(" ")) }
 }
 
 /// The document that the data plane reads: the settings, below the key of their authorizer.
@@ -117,7 +127,17 @@ mod tests {
         let endpoint = json!({"url": "https://pdp"});
         judge::<MCPAuthzConfig>([
             (cedar(&json!({"policies": [PERMIT]})), ""),
-            (cedar(&json!({"Policies": [PERMIT], "entities_json": "[]", "later": 1})), ""),
+            (cedar(&json!({"Policies": [PERMIT], "entities_json": "[]"})), ""),
+            (cedar(&json!({"policies": [PERMIT], "later": 1})), "config.later: no such member"),
+            (
+                cedar(&json!({"policies": [PERMIT], "group_claim": "g", "entities_jsn": "[]"})),
+                "config.entities_jsn: no such member; did you mean entities_json? \
+                 config.group_claim: no such member; did you mean group_claim_name?",
+            ),
+            (
+                http(&json!({"http": {"url": "https://pdp", "insecure": true}, "claim_mapping": "mpe"})),
+                "config.http.insecure: no such member",
+            ),
             (json!({"type": "", "config": {}}), "type must not be empty; use cedarv1 or httpv1"),
             (json!({"type": "opa", "config": {}}), "type \"opa\" is not a known authorizer; use cedarv1 or httpv1"),
             (cedar(&json!({})), "config.policies must have at least one policy"),

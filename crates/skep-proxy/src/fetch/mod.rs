@@ -11,6 +11,7 @@ pub(crate) mod resolve;
 pub(crate) mod tests;
 mod tls_files;
 
+use std::borrow::Cow;
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
@@ -88,6 +89,9 @@ pub enum FetchError {
     /// The address is none that can be asked.
     #[error("{0} is no address of the form https://HOST/PATH")]
     Address(String),
+    /// It says who asks. A password may be part of that, and is not repeated.
+    #[error("the address at {0} carries a user name; leave it out")]
+    User(String),
     /// It would have to be asked without TLS.
     #[error("{0} is not https, and plain http is not allowed")]
     Plain(String),
@@ -213,9 +217,8 @@ impl Fetcher {
 fn permitted<'a>(uri: &'a Uri, allows_http: bool, resolver: &Resolver) -> Result<&'a str, FetchError> {
     let no_address = || FetchError::Address(without_query(uri));
     let host = uri.host().filter(|host| !host.is_empty()).ok_or_else(no_address)?;
-    let has_user = uri.authority().is_some_and(|authority| authority.as_str().contains('@'));
+    check_user(uri)?;
     match uri.scheme() {
-        _ if has_user => return Err(no_address()),
         Some(scheme) if *scheme == Scheme::HTTPS => {}
         Some(scheme) if *scheme == Scheme::HTTP && allows_http => {}
         Some(scheme) if *scheme == Scheme::HTTP => return Err(FetchError::Plain(without_query(uri))),
@@ -223,6 +226,23 @@ fn permitted<'a>(uri: &'a Uri, allows_http: bool, resolver: &Resolver) -> Result
     }
     resolver.check(host).map_err(|closed| FetchError::from(&closed))?;
     Ok(host)
+}
+
+/// Refuses an address that says who asks.
+fn check_user(uri: &Uri) -> Result<(), FetchError> {
+    match uri.authority().and_then(|authority| authority.as_str().rsplit_once('@')) {
+        Some((_, host)) => Err(FetchError::User(host.to_owned())),
+        None => Ok(()),
+    }
+}
+
+/// What is written where an address should be, without what may be the name and the password of a user.
+pub(crate) fn without_user(written: &str) -> Cow<'_, str> {
+    let Some((before, rest)) = written.rsplit_once('@') else { return Cow::Borrowed(written) };
+    match before.split_once("://") {
+        Some((scheme, _)) => Cow::Owned(format!("{scheme}://{rest}")),
+        None => Cow::Borrowed(rest),
+    }
 }
 
 fn client(policy: &FetchPolicy, resolver: Resolver) -> Result<HttpClient, FilesError> {
@@ -277,7 +297,7 @@ fn moved(request: &Request<Bytes>, response: &Response<Incoming>) -> Option<Uri>
 }
 
 /// An address without what may be a secret.
-fn without_query(uri: &Uri) -> String {
+pub(crate) fn without_query(uri: &Uri) -> String {
     let authority = uri.authority().map(|authority| authority.as_str().rsplit('@').next().unwrap_or_default());
     let scheme = uri.scheme_str().map(|scheme| format!("{scheme}://")).unwrap_or_default();
     format!("{scheme}{}{}", authority.unwrap_or_default(), uri.path())

@@ -112,16 +112,14 @@ async fn what_is_said_about_a_failure_does_not_count_however_large_it_is() {
 #[tokio::test]
 async fn addresses_that_are_none_are_refused() {
     let fetcher = Fetcher::new(FetchPolicy::default()).unwrap();
-    for (url, is_plain) in [
-        ("http://hive.example/", true),
-        ("ftp://hive.example/", false),
-        ("https://user:secret@hive.example/", false),
-        ("/path", false),
+    for (url, told) in [
+        ("http://hive.example/", "http://hive.example/ is not https, and plain http is not allowed"),
+        ("ftp://hive.example/", "ftp://hive.example/ is no address of the form https://HOST/PATH"),
+        ("https://user:secret@hive.example:1/", "the address at hive.example:1 carries a user name; leave it out"),
+        ("/path", "/path is no address of the form https://HOST/PATH"),
     ] {
         let refused = fetcher.send(get(url), 100).await.unwrap_err();
-        assert_eq!(matches!(refused, FetchError::Plain(_)), is_plain, "{url}: {refused}");
-        assert_eq!(matches!(refused, FetchError::Address(_)), !is_plain, "{url}: {refused}");
-        assert!(!refused.to_string().contains("secret"), "{refused}");
+        assert_eq!(refused.to_string(), told, "{url}");
     }
 }
 

@@ -11,6 +11,7 @@ use http_body::{Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
+use super::calls::Call;
 use crate::body::{Body, BodyError};
 
 /// How a connection begins that has many requests at a time.
@@ -122,6 +123,7 @@ impl Drop for UnderWay {
 pub(super) struct Sending {
     pub(super) body: Body,
     pub(super) _under_way: UnderWay,
+    pub(super) _call: Call,
 }
 
 impl http_body::Body for Sending {

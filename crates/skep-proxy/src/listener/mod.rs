@@ -1,6 +1,7 @@
 //! Sockets: who may connect, for how long, and how it ends.
 
 mod activity;
+mod calls;
 mod coming;
 
 use std::convert::Infallible;
@@ -22,6 +23,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use self::activity::{Activity, Noted, Overdue, Sending};
+pub use self::calls::Calls;
 pub(crate) use self::coming::Coming;
 use crate::answer::Answer;
 use crate::limits::Limits;
@@ -61,6 +63,11 @@ impl Peer {
 /// Answers requests.
 pub(crate) trait Service: Send + Sync + 'static {
     fn answer(&self, peer: Peer, request: Request<Coming>) -> impl Future<Output = Answer> + Send;
+
+    /// Where requests are counted, if anybody wants to know.
+    fn calls(&self) -> Calls {
+        Calls::default()
+    }
 }
 
 /// How long a connection may take for the head of a request, how long it may ask nothing, and how much it may send with one.
@@ -160,15 +167,15 @@ async fn converse(
 ) {
     let activity = Activity::new();
     let stream = Noted::new(stream, Arc::clone(&activity));
-    let noted = Arc::clone(&activity);
+    let (noted, calls) = (Arc::clone(&activity), service.calls());
     let service = service_fn(move |request: Request<Incoming>| {
-        let (service, under_way) = (Arc::clone(&service), noted.begin());
+        let (service, under_way, call) = (Arc::clone(&service), noted.begin(), calls.begin());
         let is_withheld = request.headers().contains_key(EXPECT);
         let request = request.map(|body| Coming::new(body, patience.body_bytes, is_withheld, noted.begin()));
         // In a box, because a connection keeps room for an answer on its way for as long as it lives.
         Box::pin(async move {
             let answer = service.answer(peer, request).await;
-            Ok::<_, Infallible>(answer.map(|body| Sending { body, _under_way: under_way }))
+            Ok::<_, Infallible>(answer.map(|body| Sending { body, _under_way: under_way, _call: call }))
         })
     });
     let mut connection = Prompt::new(builder.serve_connection(TokioIo::new(stream), service));

@@ -15,6 +15,11 @@ pub(crate) trait Layer: std::fmt::Debug + Send + Sync {
 pub(crate) trait Destination: Send + Sync {
     /// Answers a request.
     fn answer<'a>(&'a self, exchange: Box<Exchange<'a>>) -> BoxFuture<'a, Answer>;
+
+    /// Whether a server gets requests of every verb and address, and not only what the protocol has.
+    fn passes_everything(&self) -> bool {
+        true
+    }
 }
 
 /// What is behind a layer.
@@ -27,6 +32,11 @@ pub(crate) struct Next<'a> {
 impl<'a> Next<'a> {
     pub(super) fn new(layers: &'a [Box<dyn Layer>], destination: &'a dyn Destination) -> Self {
         Self { layers, destination }
+    }
+
+    /// Whether a server gets requests of every verb and address, and not only what the protocol has.
+    pub(super) fn passes_everything(self) -> bool {
+        self.destination.passes_everything()
     }
 
     /// Hands a request on.

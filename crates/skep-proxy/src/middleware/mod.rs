@@ -35,6 +35,7 @@ pub(crate) mod telemetry;
 mod token_exchange;
 mod tools;
 mod unverified;
+mod verbs;
 mod watch;
 mod webhook;
 
@@ -69,6 +70,7 @@ pub use self::telemetry::{
 };
 pub use self::token_exchange::{TokenExchange, TokenExchangeError, TokenExchangeSettings};
 pub use self::tools::{Annotations, Shown, ToolRules, ToolRulesError};
+pub(crate) use self::verbs::EndsSession;
 pub use self::webhook::{FailurePolicy, Power, Secret, SecretError, WebhookError, WebhookSettings, Webhooks};
 use crate::answer::Answer;
 use crate::eras::verdict::Eras;
@@ -113,6 +115,11 @@ pub enum Step {
 }
 
 impl Step {
+    /// Whether it decides by messages, and so cannot decide about what is none.
+    fn judges(&self) -> bool {
+        matches!(self, Self::Webhooks(_) | Self::Authorize(_))
+    }
+
     fn layer(self) -> Box<dyn Layer> {
         match self {
             Self::Audit(audit) => Box::new(audit),
@@ -167,12 +174,17 @@ impl Chain {
             Step::ToolCalls(rules) => Some(rules.clone()),
             _ => None,
         });
+        let judging = steps.iter().position(Step::judges);
         let steps = steps.into_iter().map(|step| match (step, &rules) {
             // What a callback makes of a call is a call that was not looked at yet.
             (Step::Webhooks(webhooks), Some(rules)) => Step::Webhooks(webhooks.among(rules.clone())),
             (step, _) => step,
         });
-        let layers = std::iter::once(outermost).chain(steps.map(Step::layer)).collect();
+        let mut layers: Vec<_> = std::iter::once(outermost).chain(steps.map(Step::layer)).collect();
+        if let Some(index) = judging {
+            // Behind the outermost one, and before whoever decides first.
+            layers.insert(index + 1, Box::new(verbs::Verbs));
+        }
         Self { layers, resource, telemetry, audits }
     }
 

@@ -42,6 +42,12 @@ impl RedisSettings {
     pub fn new(address: &str) -> Self {
         Self { address: address.to_owned(), database: 0, key_prefix: KEY_PREFIX.to_owned(), password: None }
     }
+
+    /// The host and the port, if the address has both.
+    pub fn place(&self) -> Option<(&str, u16)> {
+        let (host, port) = self.address.rsplit_once(':').filter(|(host, _)| !host.is_empty())?;
+        Some((host.trim_start_matches('[').trim_end_matches(']'), port.parse().ok()?))
+    }
 }
 
 impl fmt::Debug for RedisSettings {
@@ -92,11 +98,7 @@ impl fmt::Debug for Redis {
 impl Redis {
     /// Connects, and makes sure that it answers.
     pub async fn connect(settings: &RedisSettings) -> Result<Self, RedisError> {
-        let address = || RedisError::Address(settings.address.clone());
-        let (host, port) =
-            settings.address.rsplit_once(':').filter(|(host, _)| !host.is_empty()).ok_or_else(address)?;
-        let host = host.trim_start_matches('[').trim_end_matches(']');
-        let port: u16 = port.parse().map_err(|_| address())?;
+        let (host, port) = settings.place().ok_or_else(|| RedisError::Address(settings.address.clone()))?;
         if !settings.key_prefix.ends_with(':') {
             return Err(RedisError::KeyPrefix(settings.key_prefix.clone()));
         }

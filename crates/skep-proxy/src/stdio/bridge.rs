@@ -105,7 +105,7 @@ impl Bridge {
             is_taken_up: AtomicBool::new(false),
             is_unread_known: AtomicBool::new(false),
             oddities: Oddities::default(),
-            calls: Calls::new(outbox, limits.request, audience),
+            calls: Calls::new(outbox, limits.request, audience, limits.held.clone()),
             clients: Clients::default(),
             sessions: Sessions::new(store, &limits),
             seals: Seals::new("stdio"),

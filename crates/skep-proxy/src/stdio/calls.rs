@@ -24,6 +24,7 @@ use super::caller::Caller;
 use super::events::{End, EventStream};
 use super::mirrors::Mirrors;
 use super::outbox::{Full, Outbox, Room};
+use crate::budget::Budget;
 use crate::eras::alone::Alone;
 use crate::lapses::Lapses;
 
@@ -42,6 +43,8 @@ pub(super) struct Calls {
     has_served: AtomicBool,
     /// Requests that could not be sent.
     unread: Lapses,
+    /// For answers that are large.
+    held: Budget,
 }
 
 /// Requests that have waited too long.
@@ -56,7 +59,7 @@ pub(super) struct Expired {
 const UNUSED_BITS: u32 = 14;
 
 impl Calls {
-    pub(super) fn new(outgoing: Outbox, patience: Duration, audience: Audience) -> Arc<Self> {
+    pub(super) fn new(outgoing: Outbox, patience: Duration, audience: Audience, held: Budget) -> Arc<Self> {
         let mirrors = Arc::default();
         // While a proxy takes the place of another both are attached to one server, and hear each other's answers. They
         // must not take them for their own.
@@ -73,6 +76,7 @@ impl Calls {
             revision,
             has_served: AtomicBool::new(false),
             unread: Lapses::default(),
+            held,
         })
     }
 
@@ -125,7 +129,7 @@ impl Calls {
             None => return Ok(()),
         }
         tokio::select! {
-            room = self.turn() => {
+            room = self.turn(message.text().len()) => {
                 let room = room.inspect_err(|Full| self.warn_unread())?;
                 let line = self.passed(message, number);
                 if self.waiting.lock().get_mut(&number).is_some_and(|call| call.held_back.take().is_some()) {
@@ -138,8 +142,8 @@ impl Calls {
     }
 
     /// Waits for room for what a client says, as long as a request may take.
-    async fn turn(&self) -> Result<Room<'_>, Full> {
-        tokio::time::timeout(self.patience, self.outgoing.turn()).await.unwrap_or(Err(Full))
+    async fn turn(&self, bytes: usize) -> Result<Room<'_>, Full> {
+        tokio::time::timeout(self.patience, self.outgoing.turn(bytes)).await.unwrap_or(Err(Full))
     }
 
     fn warn_unread(&self) {
@@ -228,7 +232,7 @@ impl Calls {
 
     /// Sends something that has no answer, as soon as the server has read enough for it.
     pub(super) async fn send(&self, line: Bytes) -> Result<(), Full> {
-        self.turn().await.inspect_err(|Full| self.warn_unread()).map(|room| room.send(line))
+        self.turn(line.len()).await.inspect_err(|Full| self.warn_unread()).map(|room| room.send(line))
     }
 
     /// Sends something that has no answer and that the server has to hear although clients are told to wait.
@@ -289,7 +293,7 @@ impl Calls {
         if !call.is_ours && !self.has_served.load(Ordering::Relaxed) {
             self.has_served.store(true, Ordering::Relaxed);
         }
-        call.answer(message, id);
+        call.answer(message, id, &self.held);
         true
     }
 

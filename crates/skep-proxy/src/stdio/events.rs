@@ -25,7 +25,7 @@ use self::log::Log;
 use self::reader::Reader;
 use super::kept::Kept;
 use crate::body::Body;
-use crate::limits;
+use crate::{budget, limits};
 
 /// A stream of messages.
 #[derive(Debug)]
@@ -270,15 +270,16 @@ impl EventStream {
         }))
     }
 
-    fn render(&self, number: u64, data: &[u8]) -> Bytes {
+    fn render(&self, number: u64, data: &Bytes) -> Bytes {
         let id = self.is_resumable.then(|| format!("{}-{number}", self.name));
         render_message(id.as_deref(), data)
     }
 }
 
 /// A message as an event. The name matters: some clients ignore events without one.
-fn render_message(id: Option<&str>, data: &[u8]) -> Bytes {
-    Frame { id, name: (!data.is_empty()).then_some("message"), data, retry: None }.encode().into()
+fn render_message(id: Option<&str>, data: &Bytes) -> Bytes {
+    let frame = Frame { id, name: (!data.is_empty()).then_some("message"), data, retry: None };
+    budget::made_of(data, frame.encode().into())
 }
 
 /// The stream and the number that an event id names.

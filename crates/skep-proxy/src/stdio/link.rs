@@ -15,6 +15,7 @@ use super::bridge::Bridge;
 use super::calls::Expired;
 use super::connect::{ConnectError, Connector, Streams};
 use super::outbox::Queued;
+use crate::budget::SMALL;
 use crate::limits;
 use crate::readiness::State;
 
@@ -184,16 +185,26 @@ impl Drop for Ending<'_> {
     }
 }
 
-/// Writes messages, as many at a time as there are.
+/// Writes messages, as many at a time as there are, until that is of no use any more.
 async fn write(input: &mut (impl AsyncWrite + Unpin), outgoing: &mut mpsc::Receiver<Queued>) {
     let mut messages = Vec::new();
     let mut lines = BytesMut::new();
     while outgoing.recv_many(&mut messages, limits::QUEUED_MESSAGES).await > 0 {
-        for queued in messages.drain(..) {
-            lines.extend_from_slice(&queued.line);
-            lines.extend_from_slice(b"\n");
-        }
-        if input.write_all_buf(&mut lines).await.is_err() || input.flush().await.is_err() {
+        let written = async {
+            for queued in messages.drain(..) {
+                if queued.line.len() > SMALL {
+                    // It keeps its room while it is written, and is not copied for that.
+                    input.write_all_buf(&mut lines).await?;
+                    input.write_all(&queued.line).await?;
+                } else {
+                    lines.extend_from_slice(&queued.line);
+                }
+                lines.extend_from_slice(b"\n");
+            }
+            input.write_all_buf(&mut lines).await?;
+            input.flush().await
+        };
+        if written.await.is_err() {
             return;
         }
     }

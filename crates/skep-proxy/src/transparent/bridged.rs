@@ -223,7 +223,7 @@ impl Transparent {
             return Ok(response.map(Body::FromServer));
         }
         let (mut head, body) = response.into_parts();
-        let opening = Opening::read(&head.headers, body).await?;
+        let opening = Opening::read(&head.headers, body, handshake).await?;
         if is_refusal || opening.message.as_ref().is_some_and(|message| message.error().is_some()) {
             let verdict = self.bridging.eras.verdict(&self.line(peer, parts)?).await;
             if matches!(verdict, Ok(Verdict::Modern)) {

@@ -1,5 +1,7 @@
 //! What is known about sessions that servers begin, and where each of them is.
 
+use std::sync::Arc;
+
 use http::{HeaderValue, Method, StatusCode};
 use skep_mcp::era::Era;
 use skep_mcp::{Revision, header};
@@ -15,6 +17,9 @@ pub(super) const BACKEND_URL: &str = "backend_url";
 pub(super) const INIT_BODY: &str = "init_body";
 /// What the server knows it by, when that is not what the client knows it by.
 pub(super) const BACKEND_SESSION: &str = "backend_sid";
+
+/// Where its handshake was made, at the server.
+const PATH: &str = "path";
 
 /// Larger handshakes are not kept, and their sessions end with their servers: anybody can begin many of them.
 const LARGEST_HANDSHAKE: usize = 64 << 10;
@@ -44,6 +49,9 @@ impl Transparent {
             let revision = known.handshake.unwrap_or(Revision::ASSUMED);
             let mut session = Session::new(id, Kind::Transparent, revision, known.caller.as_ref());
             session.metadata.insert(BACKEND_URL.to_owned(), peer_origin(&self.target, &response.extensions));
+            if known.handshake.is_some() {
+                session.metadata.insert(PATH.to_owned(), outgoing.uri.path().to_owned());
+            }
             if known.handshake.is_some() && known.body.len() <= LARGEST_HANDSHAKE {
                 session.metadata.insert(INIT_BODY.to_owned(), String::from_utf8_lossy(&known.body).into_owned());
             }
@@ -61,6 +69,11 @@ impl Transparent {
 }
 
 impl Outgoing {
+    /// Whether it goes where its session began.
+    pub(super) fn is_within(&self, session: Option<&Arc<Session>>) -> bool {
+        session.and_then(|session| session.metadata.get(PATH)).is_some_and(|path| path == self.uri.path())
+    }
+
     /// Points a request at the server of its session.
     pub(super) fn aim(&mut self, session: &Session) {
         let origin = session.metadata.get(BACKEND_URL).filter(|origin| !target::is_at(&self.uri, origin));

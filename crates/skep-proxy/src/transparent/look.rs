@@ -84,7 +84,6 @@ impl Transparent {
         let mut id = None;
         // A server may read a message in a body whatever that calls itself.
         if parts.method == Method::POST {
-            intake::require_uncoded(&parts.headers)?;
             let revision = known.session.as_ref().map(|session| session.revision());
             let mut payload = sent.payload().map_err(|error| answer::unreadable(&error))?;
             match &mut payload {

@@ -113,6 +113,11 @@ impl Transparent {
         let expected = CancellationToken::new();
         expected.cancel();
         let upstream = Upstream::new(&target, &limits)?;
+        let readiness = Readiness::default();
+        if target.is_remote {
+            // Nobody waits for it: a request finds out.
+            readiness.set(State::Ready);
+        }
         Ok(Self {
             dialled: Dialled::new(&upstream, &limits),
             upstream,
@@ -125,7 +130,7 @@ impl Transparent {
             probing: (!target.is_remote).then(Probing::default),
             served: CancellationToken::new(),
             expected,
-            readiness: Readiness::default(),
+            readiness,
             bridging: Bridging::new(&target, &EraSettings::default(), false),
             eras: EraSettings::default(),
             is_shared: false,

@@ -112,7 +112,7 @@ impl Transparent {
         }
         let (head, body) = response.into_parts();
         let body = Limited::new(body, HANDSHAKE_BYTES).collect().await;
-        let body = body.map_err(|_| answer::empty(StatusCode::BAD_GATEWAY))?.to_bytes();
+        let body = body.map_err(|_| answer::broken_off(message.owned_id().as_ref()))?.to_bytes();
         if verdict::is_strange(head.status, &body) {
             let line = self.line(peer, parts)?;
             if self.bridging.eras.doubt(&line).await == Some(Verdict::Legacy) {

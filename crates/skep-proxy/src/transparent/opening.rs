@@ -1,7 +1,7 @@
 //! What a server answers to a handshake: read as far as the answer goes, and no further.
 
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, StatusCode};
+use http::HeaderMap;
 use http_body_util::{BodyExt as _, Limited};
 use skep_mcp::sse::{Event, Piece, Splitter};
 use skep_mcp::{Kind, Message};
@@ -34,9 +34,9 @@ enum Form {
 }
 
 impl Opening {
-    /// Reads the body of a response.
-    pub(super) async fn read(headers: &HeaderMap, body: FromServer) -> Result<Self, Answer> {
-        let broken = || answer::empty(StatusCode::BAD_GATEWAY);
+    /// Reads the body of a response to a handshake.
+    pub(super) async fn read(headers: &HeaderMap, body: FromServer, handshake: &Message) -> Result<Self, Answer> {
+        let broken = || answer::broken_off(handshake.owned_id().as_ref());
         if is_stream(headers) {
             return Self::read_events(body).await.ok_or_else(broken);
         }

@@ -21,7 +21,7 @@ use crate::answer::{self, Answer};
 use crate::body::Body;
 use crate::eras::listeners::Place;
 use crate::listener::Peer;
-use crate::middleware::{AsSent, Exchange};
+use crate::middleware::{AsSent, EndsSession, Exchange};
 
 impl Transparent {
     /// Passes a request on, and its answer back.
@@ -60,6 +60,9 @@ impl Transparent {
         let stream = announced.as_ref().and_then(|_| self.addresses.find(&parts.uri));
         let noted = stream.and_then(|stream| stream.note(known.payload.as_ref()));
         let mut outgoing = self.outgoing(peer, parts, known)?;
+        if parts.extensions.get::<EndsSession>().is_some() && !outgoing.is_within(known.bound()) {
+            return Err(EndsSession::refuse(parts.uri.path()));
+        }
         if let Some(between) = known.between {
             between.ask(&mut outgoing, known.payload.as_ref());
         }
@@ -86,7 +89,7 @@ impl Transparent {
             self.served.cancel();
         }
         self.keep_session(&head, &outgoing, known).await?;
-        body = small::in_one_piece(&head, body).await?;
+        body = small::in_one_piece(&head, body, known.request(), &self.limits.held).await?;
         if let Some(between) = known.between {
             // On the other transport answers come on the stream of the session.
             let request = known.request().filter(|_| self.dialect() == Dialect::Streamable);

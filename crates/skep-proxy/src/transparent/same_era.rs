@@ -72,7 +72,8 @@ pub(super) async fn adapted(
         has_more
     })
     .await;
-    Ok(match read.map_err(|_| answer::empty(http::StatusCode::BAD_GATEWAY))? {
+    let broken = |_| answer::broken_off(looked_at.alone.request.owned_id().as_ref());
+    Ok(match read.map_err(broken)? {
         Held::Whole(text) => {
             let changed = Message::read(text.clone()).ok().and_then(|message| looked_at.alone.message(&message));
             if changed.is_some() {

@@ -1,11 +1,13 @@
 //! Small answers, which leave in one piece.
 
+use http::Version;
 use http::response::Parts;
-use http::{StatusCode, Version};
 use hyper::body::Body as _;
+use skep_mcp::Message;
 
 use crate::answer::{self, Answer};
 use crate::body::Body;
+use crate::budget::Budget;
 use crate::eras::http::is_stream;
 use crate::gather::gather;
 
@@ -14,7 +16,12 @@ const SMALL: usize = 16 << 10;
 
 /// Waits for the end of an answer that is small and says so. Otherwise its head would leave before its body: with another
 /// system call, in another packet, for which the client wakes another time. Events are passed on as they come.
-pub(super) async fn in_one_piece(head: &Parts, body: Body) -> Result<Body, Answer> {
+pub(super) async fn in_one_piece(
+    head: &Parts,
+    body: Body,
+    request: Option<&Message>,
+    budget: &Budget,
+) -> Result<Body, Answer> {
     let Body::FromServer(body) = body else { return Ok(body) };
     let length = body.size_hint().exact().and_then(|length| usize::try_from(length).ok());
     let is_small = length.is_some_and(|length| length <= SMALL) && !body.is_end_stream();
@@ -23,5 +30,6 @@ pub(super) async fn in_one_piece(head: &Parts, body: Body) -> Result<Body, Answe
         return Ok(Body::FromServer(body));
     }
     // The client has heard nothing yet, so that it can be told of an answer that breaks off.
-    gather(body, SMALL).await.map(Body::Full).map_err(|_| answer::empty(StatusCode::BAD_GATEWAY))
+    let whole = gather(body, SMALL, budget).await.map(Body::Full);
+    whole.map_err(|_| answer::broken_off(request.and_then(Message::owned_id).as_ref()))
 }

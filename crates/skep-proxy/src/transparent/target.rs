@@ -5,6 +5,7 @@ use http::{Method, Uri};
 use rustls::pki_types::CertificateDer;
 
 use crate::fetch::resolve::Resolver;
+use crate::fetch::without_user;
 use crate::tls::{self, TlsError};
 
 /// What the server speaks.
@@ -94,12 +95,13 @@ impl Target {
     }
 
     fn read(dialect: Dialect, written: &str, is_remote: bool) -> Result<Self, TargetError> {
-        let address: Uri = written.parse().map_err(|_| TargetError::NoAddress(written.to_owned()))?;
-        let scheme = address.scheme().cloned().ok_or_else(|| TargetError::Scheme(written.to_owned()))?;
+        let shown = || without_user(written).into_owned();
+        let address: Uri = written.parse().map_err(|_| TargetError::NoAddress(shown()))?;
+        let scheme = address.scheme().cloned().ok_or_else(|| TargetError::Scheme(shown()))?;
         if scheme != Scheme::HTTP && scheme != Scheme::HTTPS {
-            return Err(TargetError::Scheme(written.to_owned()));
+            return Err(TargetError::Scheme(shown()));
         }
-        let authority = address.authority().cloned().ok_or_else(|| TargetError::NoHost(written.to_owned()))?;
+        let authority = address.authority().cloned().ok_or_else(|| TargetError::NoHost(shown()))?;
         if let Some((_, host)) = authority.as_str().rsplit_once('@') {
             // Not all of it, because a password may be in it.
             return Err(TargetError::User(host.to_owned()));
@@ -190,6 +192,10 @@ mod tests {
     fn other_addresses_are_refused() {
         for address in ["ftp://a", "/mcp", "a:1"] {
             assert!(Target::local(Dialect::Sse, address).is_err(), "{address}");
+        }
+        for address in ["ftp://bee:honey@a", "http://bee:ho ney@a"] {
+            let told = Target::local(Dialect::Sse, address).unwrap_err().to_string();
+            assert!(told.contains("://a ") && !told.contains("ney"), "{told}");
         }
         let told = Target::remote(Dialect::Sse, "https://bee:honey@r.example:1/sse").unwrap_err().to_string();
         assert!(told.contains("at r.example:1 carries a user name") && !told.contains("honey"), "{told}");

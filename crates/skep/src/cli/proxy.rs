@@ -57,7 +57,7 @@ pub struct ProxyRunArgs {
     #[arg(long, value_enum, value_name = "TRANSPORT")]
     pub transport: Option<ProxyTransport>,
     /// An origin whose web pages may use the proxy. May be given several times.
-    #[arg(long = "allow-origin", value_name = "ORIGIN")]
+    #[arg(long = "allow-origin", value_name = "ORIGIN", value_parser = origin)]
     pub origins: Vec<String>,
     /// The certificate that clients are shown, in PEM, with those that vouch for it. They then have to come by https.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tls_key")]
@@ -93,6 +93,12 @@ pub struct ProxyRunArgs {
     /// The command that starts the server, and its arguments.
     #[arg(last = true, value_name = "COMMAND")]
     pub program: Vec<OsString>,
+}
+
+/// Any other text would be the origin of no page, and keep all of them out.
+fn origin(text: &str) -> Result<String, String> {
+    let is_one = skep_proxy::is_origin(text);
+    is_one.then(|| text.to_owned()).ok_or_else(|| "an origin is needed, as in https://hive.example:8443".to_owned())
 }
 
 /// Transports of MCP over HTTP.

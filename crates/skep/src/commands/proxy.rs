@@ -3,13 +3,14 @@
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::time::Duration;
 use std::{env, fs};
 
 use skep_api::config::run_config::RunConfig;
 use skep_api::names::env::runner;
 use skep_proxy::middleware::Middleware;
-use skep_proxy::transparent::Dialect;
-use skep_proxy::{RedisSettings, TlsIdentity};
+use skep_proxy::transparent::{Dialect, Target};
+use skep_proxy::{RedisSettings, TlsIdentity, is_origin};
 
 use crate::cli::{ProxyRunArgs, ProxyTransport};
 use crate::hint::Hinted;
@@ -20,12 +21,18 @@ use crate::proxy::{
 /// The exit code of a command line that makes no sense.
 const USAGE: u8 = 2;
 
+/// How long what is left over may take to end.
+const FAREWELL: Duration = Duration::from_secs(1);
+
 /// Where a proxy for people listens.
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
 
 pub(super) fn run(args: ProxyRunArgs) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(serve(args))
+    let ended = runtime.block_on(serve(args));
+    // Somebody who does not want to wait for calls does not want to wait for a name to be looked up, either.
+    runtime.shutdown_timeout(FAREWELL);
+    ended
 }
 
 /// Whether more is to be said than usual.
@@ -42,6 +49,7 @@ async fn serve(args: ProxyRunArgs) -> anyhow::Result<()> {
         let config = resolve(Given { image, pod_patch: args.k8s_pod_patch, debug }, &variables)?;
         return Box::pin(serve_image(&config, &variables, &mut requests)).await;
     }
+    check_flags(&args)?;
     let config = args.config.as_deref().map(|file| by_hand(file, args.url.as_deref())).transpose()?;
     let mut front = front(&args, config.as_ref(), &variables)?;
     if let Some(config) = &config {
@@ -60,6 +68,25 @@ async fn serve(args: ProxyRunArgs) -> anyhow::Result<()> {
             .exit_code(USAGE)
             .into()),
     }
+}
+
+/// Refuses what no proxy could do anything with.
+fn check_flags(args: &ProxyRunArgs) -> Result<(), Hinted> {
+    if let Some(url) = &args.url {
+        Target::remote(Dialect::Streamable, url).map_err(|error| {
+            let problem = format!("--url: {error}");
+            Hinted::new(problem).hint("write it like https://mcp.example.com/mcp").exit_code(USAGE)
+        })?;
+    }
+    if let Some(origin) = args.origins.iter().find(|origin| !is_origin(origin)) {
+        let problem = format!("--allow-origin: {origin:?} is no origin");
+        return Err(Hinted::new(problem).hint("write it like https://hive.example").exit_code(USAGE));
+    }
+    if let Some(address) = args.redis.as_deref().filter(|address| RedisSettings::new(address).place().is_none()) {
+        let problem = format!("--redis: {address:?} is not of the form host:port");
+        return Err(Hinted::new(problem).hint("write it like 127.0.0.1:6379").exit_code(USAGE));
+    }
+    Ok(())
 }
 
 /// What the flags say about the side that clients see, and a document and the environment where they say nothing.

@@ -4,6 +4,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use skep_api::config::run_config::RunConfig;
+use skep_api::config::strangers::strangers;
 use skep_api::kinds::MCPServer;
 use skep_operator::config::ConfigKind;
 use skep_operator::proxy::{Inputs, Proxied as _, Resolved, run_config};
@@ -208,4 +209,20 @@ async fn whatever_the_operator_accepts_the_proxy_starts_with() {
             assert!((1..texts.len()).contains(&started), "{place}: {started} of {} are accepted", texts.len());
         }
     }
+}
+
+/// The layers of the example, outermost first.
+const LAYERED: [&str; 5] = ["audit", "auth", "ratelimit", "validating-webhook", "authorization"];
+
+#[test]
+fn the_example_with_every_layer_is_accepted() {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(include_str!("../../../../examples/layers.yaml")).unwrap();
+    let spec = |kind: &str| documents.iter().find(|document| document["kind"] == kind).unwrap()["spec"].clone();
+    let written = json!({"spec": spec("MCPServer"), "oidc": spec("MCPOIDCConfig"), "authz": spec("MCPAuthzConfig"),
+        "webhooks": spec("MCPWebhookConfig")});
+    let config = accepted(&written).unwrap();
+    let steps: Vec<&str> = config.middleware_configs.iter().map(|step| step.type_.as_str()).collect();
+    let places: Vec<_> = LAYERED.iter().map(|layer| steps.iter().position(|step| step == layer)).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{steps:?}");
+    assert_eq!(strangers(&config), []);
 }

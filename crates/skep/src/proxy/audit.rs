@@ -1,10 +1,12 @@
 //! What is recorded, as a document says it.
 
+use skep_api::config::document::read;
 use skep_api::config::run_config::AuditConfig;
 use skep_api::config::run_config::middleware::AuditParameters;
 use skep_proxy::middleware::{Audit, AuditSettings};
 
 use super::Variables;
+use super::document::judge_strangers;
 use super::mounted::{mounted, mounted_new};
 
 /// Records requests as a document says. `trusts_forwarded` says whether headers are believed about where they came from.
@@ -20,7 +22,9 @@ pub(super) fn recorder(
             let text = std::fs::read_to_string(mounted(path, variables))
                 .map_err(|error| format!("config_path {path}: {error}"))?;
             let document = serde_json::from_str(&text).map_err(|error| format!("config_path {path}: {error}"))?;
-            skep_api::config::document::read(document).map_err(|error| format!("config_path {path}: {error}"))?
+            let config = read(document).map_err(|error| format!("config_path {path}: {error}"))?;
+            judge_strangers(&config, variables).map_err(|stranger| format!("config_path {path}: {stranger}"))?;
+            config
         }
     };
     let usual = AuditSettings::default();

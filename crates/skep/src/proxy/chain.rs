@@ -24,20 +24,35 @@ pub(crate) async fn build(config: &RunConfig, variables: Variables<'_>) -> Resul
         list => Cow::Borrowed(list),
     };
     order::check(config, &list).map_err(|disorder| disordered(config, disorder, variables))?;
-    let decides = list.iter().any(|entry| entry.type_ == MiddlewareType::Authorization);
-    if !decides && !config.authz_config_path.is_empty() {
-        tracing::warn!("authz_config_path has no effect without authz_config: everybody may do everything");
-    }
+    tell(config, &list);
     let mut steps = Vec::new();
     for entry in list.iter() {
         let step = step(entry, config, variables).await;
         steps.extend(step.map_err(|cause| wrong(config, &entry.type_, &cause, variables))?);
     }
     steps.extend(secret_headers(config, variables)?.map(Step::ForwardHeaders));
-    if !list.iter().any(|entry| GIVING.contains(&entry.type_)) {
-        steps.extend(own_token(config, variables)?.map(Step::ForwardHeaders));
+    if let Some(token) = own_token(config, variables)? {
+        if let Some(entry) = list.iter().find(|entry| GIVING.contains(&entry.type_)) {
+            let cause = format!("remote_auth_config: the step {} gives the server another token", entry.type_);
+            return Err(unusable(&cause, variables).hint("take one of the two out"));
+        }
+        steps.push(Step::ForwardHeaders(token));
     }
     Ok(Chain::new(steps))
+}
+
+/// Tells what protects less than somebody may think.
+fn tell(config: &RunConfig, list: &[MiddlewareConfig]) {
+    let has = |step: MiddlewareType| list.iter().any(|entry| entry.type_ == step);
+    if !has(MiddlewareType::Auth) {
+        tracing::warn!("callers are not asked who they are: middleware_configs has no step auth");
+    }
+    if !has(MiddlewareType::Authorization) && !config.authz_config_path.is_empty() {
+        tracing::warn!("authz_config_path has no effect without authz_config: everybody may do everything");
+    }
+    if !has(MiddlewareType::Audit) && !config.audit_config_path.is_empty() {
+        tracing::warn!("audit_config_path has no effect without audit_config: nothing is recorded");
+    }
 }
 
 /// A list that would not protect the server as the document says.
@@ -50,6 +65,7 @@ fn disordered(config: &RunConfig, disorder: Disorder, variables: Variables<'_>) 
         Disorder::Differing(section, step) => {
             format!("the RunConfig has {section}, but the step {step} of middleware_configs says something else")
         }
+        Disorder::Twice(step) => format!("middleware_configs has the step {step} twice"),
         Disorder::Unequal(one, other) => format!("the steps {one} and {other} of middleware_configs must say the same"),
     };
     Hinted::new(problem)
@@ -269,6 +285,15 @@ mod tests {
     #[tokio::test]
     async fn a_list_that_does_not_protect_as_the_document_says_is_refused() {
         for (text, told) in [
+            (
+                r#""remote_url": "https://a", "remote_auth_config": {"bearer_token": "t"},
+                    "token_exchange_config": {"token_url": "https://t", "audience": "a"}"#,
+                "remote_auth_config: the step tokenexchange gives the server another token",
+            ),
+            (
+                r#""middleware_configs": [{"type": "auth"}, {"type": "mcp-parser"}, {"type": "auth"}]"#,
+                "middleware_configs has the step auth twice",
+            ),
             (
                 r#""middleware_configs": [{"type": "authorization"}, {"type": "mutating-webhook"}]"#,
                 "authorization: it stands before mutating-webhook",

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use skep_api::config::document::Part;
 use skep_api::config::run_config::{ProxyMode, RunConfig, Transport};
+use skep_api::config::strangers::strangers;
 use skep_api::names::env::{SYSTEM_SECRET_PREFIX, runner, secret, secret_alias};
 use skep_api::names::proxy_pod::RUN_CONFIG_PATHS;
 use skep_node::container::VOLUME_ROOT_VARIABLE;
@@ -25,6 +27,7 @@ pub(crate) struct Given {
 pub(crate) fn resolve(given: Given, variables: Variables<'_>) -> anyhow::Result<RunConfig> {
     let root = variables(VOLUME_ROOT_VARIABLE).map(PathBuf::from);
     let mut config = find(root.as_deref())?;
+    tell_strangers(&config);
     let own = variables(runner::MCP_SERVER_GENERATION);
     config.mcpserver_generation = generation::effective(config.mcpserver_generation, own.as_deref());
     config.image = given.image;
@@ -41,34 +44,23 @@ pub(crate) fn resolve(given: Given, variables: Variables<'_>) -> anyhow::Result<
     Ok(config)
 }
 
-/// The document of a proxy that somebody runs by hand, before a server at a URL or a command of this machine.
-pub(crate) fn by_hand(file: &Path, url: Option<&str>) -> anyhow::Result<RunConfig> {
-    let mut config = read(file)?;
-    config.transport = match (url, config.transport) {
-        (None, _) => Transport::Stdio,
-        (Some(_), Transport::Sse) => Transport::Sse,
-        (Some(_), _) => Transport::StreamableHttp,
-    };
-    url.unwrap_or_default().clone_into(&mut config.remote_url);
-    let config = config.normalised();
-    check(&config)?;
-    sections::check(&config)?;
-    let of_pods = [
-        ("cmd_args", !config.cmd_args.is_empty()),
-        ("env_file_dir", !config.env_file_dir.is_empty()),
-        ("env_vars", !config.env_vars.is_empty()),
-        ("image", !config.image.is_empty()),
-        ("k8s_pod_template_patch", !config.k8s_pod_template_patch.is_empty()),
-        ("publish", !config.publish.is_empty()),
-        ("secrets", !config.secrets.is_empty()),
-        ("target_port", config.target_port != 0),
-    ];
-    let told: Vec<&str> = of_pods.into_iter().filter(|(_, is_told)| *is_told).map(|(member, _)| member).collect();
-    if !told.is_empty() {
-        let members = told.join(", ");
-        tracing::warn!(members, "the RunConfig has members about the pods of a server, which count for nothing here");
+/// Tells members that count for nothing. Another version of the operator may have written them.
+fn tell_strangers(part: &impl Part) {
+    let members: Vec<String> = strangers(part).into_iter().map(|stranger| stranger.path).collect();
+    if !members.is_empty() {
+        let members = members.join(", ");
+        tracing::warn!(members, "the configuration has members that this proxy does not know: they count for nothing");
     }
-    Ok(config)
+}
+
+/// Refuses members that count for nothing in a file beside the document, and only tells them in a pod.
+pub(super) fn judge_strangers(part: &impl Part, variables: Variables<'_>) -> Result<(), String> {
+    match strangers(part).first() {
+        Some(stranger) if !in_cluster::is_pod(variables) => return Err(stranger.to_string()),
+        Some(_) => tell_strangers(part),
+        None => {}
+    }
+    Ok(())
 }
 
 /// Reads the first file that exists. Without namespaces the volumes of a pod are below a folder of their own.
@@ -88,7 +80,7 @@ fn find(volumes: Option<&Path>) -> anyhow::Result<RunConfig> {
         .into())
 }
 
-fn read(path: &Path) -> anyhow::Result<RunConfig> {
+pub(super) fn read(path: &Path) -> anyhow::Result<RunConfig> {
     let text = fs::read_to_string(path).with_context(|| unreadable(path))?;
     parse(&text).with_context(|| unreadable(path))
 }
@@ -115,7 +107,7 @@ pub(super) fn unusable(cause: &str, variables: Variables<'_>) -> Hinted {
 }
 
 /// Values that make no sense, or not together.
-fn check(config: &RunConfig) -> Result<(), Hinted> {
+pub(super) fn check(config: &RunConfig) -> Result<(), Hinted> {
     let wrong = |field: &str, value: &str, hint: &str| {
         Err(Hinted::new(format!("the RunConfig has {field} {value:?}, which cannot be used")).hint(hint))
     };

@@ -14,6 +14,19 @@ use skep_operator::proxy::run_config;
 pub(super) const GIVING: [MiddlewareType; 3] =
     [MiddlewareType::TokenExchange, MiddlewareType::AwsSts, MiddlewareType::Obo];
 
+/// Steps that do their work once: a second one would undo it, do it to what the first has made, or count twice.
+const ONCE: [MiddlewareType; 9] = [
+    MiddlewareType::Audit,
+    MiddlewareType::Auth,
+    MiddlewareType::StripAuth,
+    MiddlewareType::TokenExchange,
+    MiddlewareType::ToolFilter,
+    MiddlewareType::ToolCallFilter,
+    MiddlewareType::Telemetry,
+    MiddlewareType::AwsSts,
+    MiddlewareType::Obo,
+];
+
 /// Steps, those that have to stand before them, and what these do.
 const BEHIND: [(MiddlewareType, MiddlewareType, &str); 10] = [
     (MiddlewareType::Authorization, MiddlewareType::Auth, FINDS_OUT),
@@ -37,6 +50,8 @@ pub(super) enum Disorder {
     Missing(&'static str, MiddlewareType),
     /// A section of the document that a step contradicts.
     Differing(&'static str, MiddlewareType),
+    /// A step that may be there once.
+    Twice(MiddlewareType),
     /// Two steps that belong together contradict each other.
     Unequal(MiddlewareType, MiddlewareType),
     /// A step cannot do its work where it stands.
@@ -47,6 +62,9 @@ pub(super) enum Disorder {
 pub(super) fn check(config: &RunConfig, list: &[MiddlewareConfig]) -> Result<(), Disorder> {
     if let Some((section, step)) = missing(config, list) {
         return Err(Disorder::Missing(section, step));
+    }
+    if let Some(step) = ONCE.iter().find(|step| list.iter().filter(|entry| entry.type_ == **step).count() > 1) {
+        return Err(Disorder::Twice(step.clone()));
     }
     differing(config, list)?;
     if let Some(step) = without_token(list) {
@@ -213,6 +231,20 @@ mod tests {
         }
         let all = json!({"config": {"shared": {"maxTokens": 1, "refillPeriod": "1m"}}});
         assert_eq!(in_order(&[("ratelimit", all), ("auth", json!({}))]), Ok(()), "it is the same for everybody");
+    }
+
+    #[test]
+    fn a_step_that_works_once_is_not_there_twice() {
+        let twice = |step: &MiddlewareType| {
+            let entry = (step.as_str(), json!({}));
+            in_order(&[entry.clone(), ("mcp-parser", json!({})), entry])
+        };
+        for step in &ONCE {
+            assert_eq!(twice(step), Err(Disorder::Twice(step.clone())));
+        }
+        for step in [MiddlewareType::BodyLimit, MiddlewareType::Authorization, MiddlewareType::ValidatingWebhook] {
+            assert_eq!(twice(&step), Ok(()), "{step}");
+        }
     }
 
     #[test]

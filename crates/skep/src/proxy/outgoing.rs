@@ -127,6 +127,8 @@ mod tests {
             ("token_url", json!("nope"), "token_url: nope is no address of the form https://HOST"),
             ("token_url", json!("ftp://login.example"), "token_url: ftp://login.example/ is no address"),
             ("token_url", json!("http://169.254.169.254/"), "token_url: 169.254.169.254 is at a"),
+            ("token_url", json!("http://u:hunter2@a/"), "token_url: the address at a carries a user name"),
+            ("token_url", json!("http://u:hunter2 @a/"), "token_url: \"http://a/\" is no address"),
         ] {
             let said = exchanging(member, value).unwrap_err();
             assert!(said.contains(told) && !said.contains("hunter2"), "{said}");

@@ -12,6 +12,7 @@ use skep_api::config::run_config::{
 use skep_proxy::fetch::TlsFiles;
 use skep_proxy::middleware::{self, Authorizer, CedarSettings, PdpSettings, Power, Secret, Webhooks};
 
+use super::document::judge_strangers;
 use super::mounted::mounted;
 use super::{Variables, secrets};
 
@@ -30,7 +31,7 @@ pub(super) fn authorizer(
         None if parameters.config_path.is_empty() => {
             return Err("neither config_data nor config_path is set".to_owned());
         }
-        None => read(&mounted(&parameters.config_path, variables))?,
+        None => read(&mounted(&parameters.config_path, variables), variables)?,
     };
     match document.authorizer() {
         AuthzType::Cedar => {
@@ -77,7 +78,7 @@ fn decision_point(config: &RunConfig, options: HttpPdpOptions) -> Result<PdpSett
 }
 
 /// A document in a file, as JSON or YAML.
-fn read(path: &Path) -> Result<AuthzConfig, String> {
+fn read(path: &Path, variables: Variables<'_>) -> Result<AuthzConfig, String> {
     let wrong = |cause: &dyn Display| format!("config_path {}: {cause}", path.display());
     if path.components().any(|part| part == Component::ParentDir) {
         return Err(wrong(&"a path must not lead upwards"));
@@ -98,6 +99,7 @@ fn read(path: &Path) -> Result<AuthzConfig, String> {
     if document.version().is_empty() {
         return Err(wrong(&"version must be set"));
     }
+    judge_strangers(&document, variables).map_err(|stranger| wrong(&stranger))?;
     Ok(document)
 }
 
@@ -201,12 +203,22 @@ mod tests {
                     "pdp": {"http": {"url": "http://169.254.169.254"}, "claim_mapping": "mpe"}}}),
                 "pdp.http.url: 169.254.169.254 is at a",
             ),
+            (
+                json!({"config_data": {"type": "httpv1",
+                    "pdp": {"http": {"url": "http://u:hunter2@a"}, "claim_mapping": "mpe"}}}),
+                "pdp.http.url: the address at a carries a user name",
+            ),
+            (
+                json!({"config_data": {"type": "httpv1",
+                    "pdp": {"http": {"url": "http://u:hunter2 @a"}, "claim_mapping": "mpe"}}}),
+                "pdp.http.url \"http://a\" must be",
+            ),
             (json!({"config_path": "/nowhere/policies.json"}), "config_path /nowhere/policies.json: No such file"),
             (json!({"config_path": "/etc/../policies.json"}), "upwards"),
             (json!({"config_path": "/etc/policies.toml"}), "ends in .json"),
         ] {
             let said = decided(&parameters).unwrap_err();
-            assert!(said.contains(told), "{parameters}: {said}");
+            assert!(said.contains(told) && !said.contains("hunter2"), "{parameters}: {said}");
         }
     }
 
@@ -227,6 +239,9 @@ mod tests {
         let path = folder.path().join("bare.json");
         std::fs::write(&path, r#"{"type": "cedarv1"}"#).unwrap();
         assert!(decided(&json!({ "config_path": path })).unwrap_err().contains("version must be set"));
+        std::fs::write(&path, r#"{"version": "1.0", "type": "cedarv1", "cedar": {"policy": []}}"#).unwrap();
+        let said = decided(&json!({ "config_path": path })).unwrap_err();
+        assert!(said.contains("cedar.policy: no such member"), "{said}");
     }
 
     #[test]
@@ -241,7 +256,7 @@ mod tests {
             ("tls_config", json!({"client_cert_path": "/c"}), "go together"),
             ("tls_config", json!({}), "must use https"),
             ("url", json!("http://[fe80::1]/"), "its url: [fe80::1] is at a"),
-            ("url", json!("https://user:hunter2@a/"), "its url: https://a/ is no address"),
+            ("url", json!("https://user:hunter2@a/"), "its url: the address at a carries a user name"),
             ("url", json!("nope"), "its url: nope is no address of the form https://HOST"),
             ("url", json!("ftp://a/"), "its url: ftp://a/ is no address"),
             ("hmac_secret_ref", json!("OTHER"), "set the variable TOOLHIVE_SECRET_OTHER"),

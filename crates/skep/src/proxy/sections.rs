@@ -2,6 +2,7 @@
 //! its protection: such a document is refused.
 
 use skep_api::config::run_config::{MiddlewareConfig, MiddlewareType, RemoteAuthConfig, RunConfig};
+use skep_api::config::strangers::nearest;
 
 use crate::hint::Hinted;
 
@@ -36,23 +37,6 @@ fn unknown(config: &RunConfig) -> Option<(&'static str, &str)> {
         MiddlewareType::Other(name) => Some((list, name.as_str())),
         _ => None,
     })
-}
-
-/// Names, those first that are written most like another one.
-fn nearest<'a>(name: &str, names: &[&'a str]) -> Vec<&'a str> {
-    let pairs = |name: &str| -> Vec<(char, char)> {
-        let letters: Vec<char> = name.chars().filter(char::is_ascii_alphanumeric).collect();
-        letters.windows(2).map(|pair| (pair[0].to_ascii_lowercase(), pair[1].to_ascii_lowercase())).collect()
-    };
-    let written = pairs(name);
-    let likeness = |known: &&str| {
-        let known = pairs(known);
-        let shared = known.iter().filter(|pair| written.contains(pair)).count();
-        2000 * shared / (known.len() + written.len()).max(1)
-    };
-    let mut names = names.to_vec();
-    names.sort_by_key(|known| std::cmp::Reverse(likeness(known)));
-    names
 }
 
 fn unserved(config: &RunConfig) -> Vec<String> {
@@ -126,16 +110,6 @@ mod tests {
 
     #[test]
     fn whoever_mistypes_a_step_is_told_the_right_one_first() {
-        for (written, meant) in [
-            ("rate-limit", "ratelimit"),
-            ("authorisation", "authorization"),
-            ("Tool_Filter", "tool-filter"),
-            ("body-limit", "bodylimit"),
-            ("oauth", "auth"),
-        ] {
-            let nearest = nearest(written, MiddlewareType::KNOWN);
-            assert_eq!((nearest[0], nearest.len()), (meant, MiddlewareType::KNOWN.len()), "{written}");
-        }
         let text = r#"{"transport": "stdio", "middleware_configs": [{"type": "rate-limit"}]}"#;
         let refused = anyhow::Error::from(check(&RunConfig::from_json(text).unwrap()).unwrap_err());
         assert!(crate::hint::report(&refused).contains("hint: the types are ratelimit, "));

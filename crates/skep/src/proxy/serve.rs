@@ -1,32 +1,72 @@
 //! A proxy that runs, until it is asked to stop or there is nothing left to do.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use skep_proxy::fetch::FetchPolicy;
-use skep_proxy::stdio::{Bridge, ChildProcess, ChildProcesses, Connector, LinkError};
+use skep_proxy::stdio::{Bridge, ChildProcesses, Connector, LinkError};
 use skep_proxy::transparent::{Dialect, Target, Transparent};
-use skep_proxy::{Proxy, Readiness, SessionStore};
+use skep_proxy::{Calls, Proxy, Readiness, SessionStore};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use super::tied::tied;
 use super::{Front, eras};
 use crate::hint::Hinted;
-use crate::stop::Stop;
+use crate::screen;
+use crate::stop::{Stop, asked_again};
+
+/// What comes to its end before this needs no words.
+const MOMENT: Duration = Duration::from_millis(700);
 
 /// Requests to stop, from the moment that this exists.
 pub(crate) struct Requests {
     usual: Stop,
     quit: Signal,
+    /// Whether it is a person who is told what is waited for, and not a log.
+    is_by_hand: bool,
 }
 
 impl Requests {
     pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self { usual: Stop::new()?, quit: signal(SignalKind::quit())? })
+        Ok(Self { usual: Stop::new()?, quit: signal(SignalKind::quit())?, is_by_hand: false })
+    }
+
+    /// Waits for the end, unless somebody asks once more: whoever asks twice does not want to wait.
+    async fn until<T>(&mut self, end: impl Future<Output = T>, calls: &Calls) -> Option<T> {
+        let is_by_hand = self.is_by_hand;
+        let telling = async {
+            tokio::time::sleep(MOMENT).await;
+            let calls = calls.under_way();
+            if is_by_hand {
+                screen::say(&waiting_for(calls));
+            } else {
+                tracing::info!(calls, "stopping; what is under way may finish");
+            }
+            std::future::pending::<()>().await;
+        };
+        let again = asked_again(async || {
+            tokio::select! {
+                () = self.usual.signalled() => {}
+                _ = self.quit.recv() => {}
+            }
+        });
+        tokio::select! {
+            ended = end => Some(ended),
+            () = again => {
+                if is_by_hand {
+                    screen::say("stopped at once");
+                }
+                None
+            }
+            () = telling => None,
+        }
     }
 
     /// Ready when the process is asked to stop.
@@ -36,6 +76,16 @@ impl Requests {
             _ = self.quit.recv() => {}
         }
     }
+}
+
+/// What a person is told who waits for the end.
+fn waiting_for(calls: usize) -> String {
+    let what = match calls {
+        0 => "the MCP server to end".to_owned(),
+        1 => "1 call".to_owned(),
+        calls => format!("{calls} calls"),
+    };
+    format!("stopping; waiting for {what}, Ctrl-C again ends it now")
 }
 
 /// A proxy, and what keeps its server connected.
@@ -135,16 +185,8 @@ pub(super) async fn run(
     requests: &mut Requests,
 ) -> anyhow::Result<()> {
     let Served { proxy, link, stop } = served;
+    let calls = proxy.calls();
     // Whoever comes to its end first ends the others, which finish what is under way.
-    let working = async {
-        let ended = tokio::select! {
-            ended = work => ended,
-            () = requests.asked() => Ok(()),
-            () = stop.cancelled() => Ok(()),
-        };
-        stop.cancel();
-        ended
-    };
     let serving = async {
         let ended = proxy.serve(listener, stop.clone()).await;
         stop.cancel();
@@ -155,14 +197,35 @@ pub(super) async fn run(
         stop.cancel();
         ended
     };
-    let (worked, served, linked) = tokio::join!(working, serving, linking);
+    let mut ending = pin!(async { tokio::join!(serving, linking) });
+    let (worked, ended) = {
+        let mut working = pin!(async {
+            let ended = tokio::select! {
+                ended = work => ended,
+                () = requests.asked() => Ok(()),
+                () = stop.cancelled() => Ok(()),
+            };
+            stop.cancel();
+            ended
+        });
+        tokio::select! {
+            worked = &mut working => (worked, None),
+            ended = &mut ending => (working.as_mut().await, Some(ended)),
+        }
+    };
+    let ended = match ended {
+        Some(ended) => Some(ended),
+        None => requests.until(ending, &calls).await,
+    };
     worked?;
+    let Some((served, linked)) = ended else { return Ok(()) };
     linked?;
     Ok(served?)
 }
 
 /// Serves a server of somebody else.
 pub(crate) async fn serve_url(front: &Front, url: &str, requests: &mut Requests) -> anyhow::Result<()> {
+    requests.is_by_hand = true;
     // Whoever starts a proxy by hand knows where the server is.
     let served = Served::remote(front, front.store().await?, url, true)?;
     run(open(front).await?, served, std::future::pending(), requests).await
@@ -176,21 +239,46 @@ pub(crate) async fn serve_command(
     own: usize,
     requests: &mut Requests,
 ) -> anyhow::Result<()> {
-    let mut words = command.into_iter();
-    let program = words.next().unwrap_or_default();
-    let process = ChildProcess { program, arguments: words.collect(), ..ChildProcess::default() };
+    requests.is_by_hand = true;
+    let program = command.first().cloned().unwrap_or_default();
+    let process = tied(command);
     let (limits, readiness, store) = (front.limits.clone(), Readiness::default(), front.store().await?);
     let bridge = match own {
         0 => Bridge::with_store(limits, readiness, store),
         most => Bridge::with_processes(limits, readiness, store, ChildProcesses::new(process.clone(), most)),
     };
     let served = Served::bridge(front, bridge, process);
-    run(open(front).await?, served, std::future::pending(), requests).await
+    let ended = run(open(front).await?, served, std::future::pending(), requests).await;
+    ended.map_err(|error| naming(&program, error))
+}
+
+/// An error that says which command it is about.
+fn naming(program: &OsStr, error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref() {
+        // That it cannot be started is said with its name.
+        None | Some(LinkError::Connect(_)) => error,
+        Some(unstable) => Hinted::new(format!("{}: {unstable}", program.display()))
+            .hint("it has to stay, and to speak MCP on standard input and output")
+            .hint("what it says about itself on standard error is above")
+            .into(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use skep_proxy::stdio::ConnectError;
+
     use super::*;
+
+    #[test]
+    fn a_command_that_does_not_stay_is_named_with_a_hint() {
+        let said = |error: LinkError| crate::hint::report(&naming(OsStr::new("sh"), error.into()));
+        let unstable = said(LinkError::Unstable(" (exit status: 1)".to_owned()));
+        assert!(unstable.starts_with("error: sh: the MCP server ended 10 times"), "{unstable}");
+        assert!(unstable.contains("hint: it has to stay"), "{unstable}");
+        let connect = ConnectError { message: "cannot start sh: no".to_owned(), is_final: true };
+        assert_eq!(said(LinkError::Connect(connect)), "error: cannot start sh: no\n");
+    }
 
     #[test]
     fn a_server_is_not_where_clouds_answer_machines_whatever_is_allowed() {

@@ -7,6 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 use skep_api::config::run_config::middleware::AuthParameters;
 use skep_api::config::run_config::{MiddlewareConfig, MiddlewareType, RunConfig};
+use skep_api::config::strangers::strangers;
 use skep_api::names::env::runner;
 use skep_conformance::redis::{PASSWORD, RedisServer};
 use skep_node::container::{POD_ADDRESS_VARIABLE, VOLUME_ROOT_VARIABLE};
@@ -117,6 +118,17 @@ fn has_in_order<'a>(chain: &str, words: impl IntoIterator<Item = &'a str>) -> bo
         }
         None => false,
     })
+}
+
+#[test]
+fn whatever_the_operator_writes_has_members_that_are_known() {
+    for (name, text) in written() {
+        let unknown = strangers(&RunConfig::from_json(&text).unwrap());
+        // The policies of one are those of a user's ConfigMap, which has a member more.
+        let expected = if name == "server-authz-config-map" { 2 } else { 0 };
+        assert_eq!(unknown.len(), expected, "{name}: {unknown:?}");
+        assert!(unknown.iter().all(|stranger| stranger.path.contains(".later")), "{name}: {unknown:?}");
+    }
 }
 
 #[tokio::test]

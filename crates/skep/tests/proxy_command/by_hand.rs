@@ -74,6 +74,28 @@ fn what_cannot_be_used_of_a_file_is_told() {
         (json!({"proxy_mode": "carrier-pigeon"}), "carrier-pigeon"),
         (json!({"embedded_auth_server_config": {}}), "embedded_auth_server_config"),
         (json!({"port": 70_000}), "70000"),
+        (json!({"oidcConfig": {}}), "oidcConfig: no such member; did you mean oidc_config?"),
+        (json!({"x": 1, "authz_confg": {}}), "authz_confg: no such member; did you mean authz_config?"),
+        (
+            json!({"middleware_configs": [{"type": "auth", "parameters": {"oidcConfig": {}}}]}),
+            "middleware_configs[0].parameters.oidcConfig: no such member; did you mean oidc_config?",
+        ),
+        (json!({"authz_config_path": "/nowhere.json"}), "authz_config_path: no file is read for it"),
+        (
+            json!({"audit_config": {}, "audit_config_path": "/nowhere.json"}),
+            "audit_config_path: no file is read for it",
+        ),
+        (json!({"remote_auth_config": {"bearer_token": "t"}}), "remote_auth_config: a command has no use for it"),
+        (json!({"allowed_origins": ["not a url"]}), "allowed_origins: \"not a url\" is no origin"),
+        (
+            json!({"middleware_configs": [{"type": "origin", "parameters": {"allowed_origins": ["*"]}}]}),
+            "middleware_configs[0].parameters.allowed_origins: \"*\" is no origin",
+        ),
+        (
+            json!({"middleware_configs": [{"type": "bodylimit", "parameters": {"max_bytes": -1}}]}),
+            "middleware_configs[0].parameters.max_bytes: -1 is below zero",
+        ),
+        (json!({"middleware_configs": [{"type": "auth"}, {"type": "auth"}]}), "has the step auth twice"),
     ] {
         let (_folder, file) = config(&members);
         let output = Command::new(skep).args(["proxy", "run", "--config", &file, "--", "true"]).output();

@@ -209,6 +209,9 @@ fn what_protects_less_than_somebody_may_think_is_told_at_the_start() {
         "middleware_configs": null,
         "oidc_config": {"Issuer": "https://login.example"},
         "authz_config_path": "/etc/policies.json",
+        "audit_config_path": "/etc/audit.json",
+        "authz_confg": {},
+        "scaling_config": {"sesion_redis": {}},
         "validating_webhooks": [hook("plain", "http://127.0.0.1:9/"), hook("any", "https://127.0.0.1:9/")],
     });
     let logged = Logged::start("127.0.0.1:9", &additions, &[]);
@@ -221,10 +224,32 @@ fn what_protects_less_than_somebody_may_think_is_told_at_the_start() {
     for told in [
         "oidc_config has no Audience",
         "authz_config_path has no effect",
+        "audit_config_path has no effect",
+        "authz_confg, scaling_config.sesion_redis",
         "without TLS, which protects nothing",
         "insecure_skip_verify",
     ] {
         assert_eq!(warnings.iter().filter(|line| line.contains(told)).count(), 1, "{told}: {log}");
+    }
+}
+
+#[test]
+fn a_list_of_steps_that_asks_nobody_who_they_are_is_told() {
+    for (steps, told) in [
+        (json!([{"type": "mcp-parser"}]), "callers are not asked who they are: middleware_configs has no step auth"),
+        (
+            json!([{"type": "auth"}]),
+            "callers are not asked who they are: everybody who can reach the proxy is the local user",
+        ),
+    ] {
+        let logged = Logged::start("127.0.0.1:9", &json!({"middleware_configs": steps}), &[]);
+        let begun = Instant::now();
+        while !logged.text().contains("\"serving\"") {
+            assert!(begun.elapsed() < LIMIT, "it never serves: {}", logged.text());
+        }
+        let log = logged.text();
+        assert!(log.contains(told), "{log}");
+        assert_eq!(log.matches("callers are not asked").count(), 1, "{log}");
     }
 }
 

@@ -15,12 +15,15 @@ mod lost;
 mod processes;
 mod sessions;
 mod start;
+mod stopping;
 mod tls;
+mod unreached;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use http::{Request, Response};
@@ -35,6 +38,8 @@ const LIMIT: Duration = Duration::from_mins(2);
 struct Serving {
     child: Child,
     address: String,
+    /// What it has said since then, if that is heard.
+    said: Arc<Mutex<String>>,
 }
 
 impl Serving {
@@ -52,8 +57,23 @@ impl Serving {
         let line = lines.find(|line| line.starts_with("serving http")).unwrap();
         let address = line.split_once("://").unwrap().1.split('/').next().unwrap().to_owned();
         // Whoever writes must not be stopped by nobody reading.
-        std::thread::spawn(move || lines.for_each(drop));
-        Self { child, address }
+        let said = Arc::<Mutex<String>>::default();
+        let heard = Arc::clone(&said);
+        std::thread::spawn(move || lines.for_each(|line| *heard.lock().unwrap() += &format!("{line}\n")));
+        Self { child, address, said }
+    }
+
+    /// Waits until it has said this, and gives all that it has said.
+    fn await_words(&self, words: &str) -> String {
+        let begun = Instant::now();
+        loop {
+            let said = self.said.lock().unwrap().clone();
+            if said.contains(words) {
+                return said;
+            }
+            assert!(begun.elapsed() < LIMIT, "it does not say {words:?}: {said}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     fn signal(&self, name: &str) {
@@ -242,9 +262,29 @@ fn what_cannot_be_run_is_told_and_ends_with_one() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("run --url URL") && said.contains("run -- COMMAND"), "{said}");
-    let output = Command::new(cargo_bin!("skep")).args(["proxy", "run", "--url", "ftp://x"]).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("ftp://x is neither http nor https") && said.contains("hint: "), "{said}");
+}
+
+#[test]
+fn flags_that_nothing_can_be_done_with_are_refused_by_their_names() {
+    let url = ["--url", "http://127.0.0.1:9/mcp"];
+    for (flags, told) in [
+        (vec!["--url", "ftp://x"], "--url: ftp://x is neither http nor https"),
+        (vec!["--url", "foo"], "--url: foo is neither http nor https"),
+        (
+            [&["--allow-origin", "https://a.example", "--allow-origin", "foo"], &url[..]].concat(),
+            "--allow-origin: \"foo\"",
+        ),
+        (
+            [&["--allow-origin", "https://a.example/page"], &url[..]].concat(),
+            "hint: write it like https://hive.example",
+        ),
+        ([&["--redis", "127.0.0.1"], &url[..]].concat(), "--redis: \"127.0.0.1\" is not of the form host:port"),
+    ] {
+        let output = Command::new(cargo_bin!("skep")).args(ANY).args(&flags).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{flags:?}: {said}");
+        assert!(said.contains(told) && said.contains("hint: "), "{flags:?}: {said}");
+    }
 }
 
 /// A proxy in front of a server at an address, as the pods of an MCPRemoteProxy run it, with these additions.
@@ -267,7 +307,7 @@ fn serve_in_pod_telling(server: &str, additions: &Value, variables: &[(&str, &st
     command.args(["run", "--foreground=true", "placeholder-for-remote-proxy"]).current_dir(folder.path());
     command.env_remove("KUBERNETES_SERVICE_HOST").envs(variables.iter().copied());
     let child = command.stdin(Stdio::null()).stderr(log).spawn().unwrap();
-    let proxy = Serving { child, address: free.to_string() };
+    let proxy = Serving { child, address: free.to_string(), said: Arc::default() };
     let begun = Instant::now();
     while TcpStream::connect(free).is_err() {
         assert!(begun.elapsed() < LIMIT, "it never listens");

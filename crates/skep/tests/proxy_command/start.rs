@@ -132,7 +132,7 @@ fn proxy(folder: &TempDir, cluster: &str, transport: &str) -> Serving {
         .env_remove("KUBERNETES_SERVICE_HOST")
         .env("TOOLHIVE_RUNTIME", "kubernetes")
         .env("KUBECONFIG", path);
-    Serving { child: command.spawn().unwrap(), address: format!("127.0.0.1:{port}") }
+    Serving { child: command.spawn().unwrap(), address: format!("127.0.0.1:{port}"), said: Arc::default() }
 }
 
 #[test]

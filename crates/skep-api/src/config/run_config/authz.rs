@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::config::document::{Misfit, Part, object, read, word};
+use crate::config::strangers::Search;
 use crate::raw::{MemberNames, write_members};
 
 /// An authorization document. It is kept whole, because each authorizer has its own sections; only `version` and
@@ -16,6 +17,8 @@ pub struct AuthzConfig(#[serde(serialize_with = "write_members")] pub Map<String
 
 impl AuthzConfig {
     pub const VERSION: &str = "1.0";
+    /// What every document may have, and the sections of the authorizers.
+    pub const MEMBERS: &[&str] = &["cedar", "pdp", "type", "version"];
 
     /// A document for the Cedar authorizer.
     pub fn from_cedar(options: &CedarOptions) -> Self {
@@ -78,6 +81,13 @@ impl Part for AuthzConfig {
             Value::Object(document) => Ok(Self(document)),
             value => Err(Misfit::new("an object", &value)),
         }
+    }
+
+    /// Sections that cannot be read are told by whoever looks at them.
+    fn find_strangers(&self, search: &mut Search) {
+        search.note(self.0.keys().filter(|name| !Self::MEMBERS.contains(&name.as_str())), Self::MEMBERS);
+        search.below("cedar", |search| self.cedar().unwrap_or_default().find_strangers(search));
+        search.below("pdp", |search| self.http().unwrap_or_default().find_strangers(search));
     }
 }
 

@@ -15,13 +15,15 @@ use super::tools::ToolAnnotations;
 use super::upstream_swap::UpstreamSwapConfig;
 use super::webhook::WebhookConfig;
 use crate::config::document::{Misfit, Part, object, read, word};
+use crate::config::strangers::Search;
+use crate::config::vmcp::outgoing_strategies::Obo;
 use crate::raw::RawValue;
 use crate::sensitive::Sensitive;
 
 object! {
     /// One step of the chain. The parameters are carried as they are, since a step may come from elsewhere;
     /// [`MiddlewareConfig::read_parameters`] reads them as one of the types below.
-    pub struct MiddlewareConfig {
+    pub struct MiddlewareConfig beyond look_into_parameters {
         always parameters: RawValue,
         always type_: MiddlewareType = "type",
     }
@@ -37,6 +39,43 @@ impl MiddlewareConfig {
     pub fn read_parameters<T: Part>(&self) -> Result<T, Misfit> {
         read(self.parameters.0.clone())
     }
+
+    /// Parameters that cannot be read are told by whoever makes the step.
+    fn look_as<T: Part>(&self, search: &mut Search) {
+        if let Ok(parameters) = self.read_parameters::<T>() {
+            parameters.find_strangers(search);
+        }
+    }
+}
+
+/// Parameters are read as what the type of the step says.
+fn look_into_parameters(step: &MiddlewareConfig, search: &mut Search) {
+    search.below("parameters", |search| match step.type_ {
+        MiddlewareType::BodyLimit => step.look_as::<BodyLimitParameters>(search),
+        MiddlewareType::Origin => step.look_as::<OriginParameters>(search),
+        MiddlewareType::Audit => step.look_as::<AuditParameters>(search),
+        MiddlewareType::Auth => step.look_as::<AuthParameters>(search),
+        MiddlewareType::UpstreamSwap => step.look_as::<UpstreamSwapParameters>(search),
+        MiddlewareType::TokenExchange => step.look_as::<TokenExchangeParameters>(search),
+        MiddlewareType::ToolFilter | MiddlewareType::ToolCallFilter => step.look_as::<ToolFilterParameters>(search),
+        MiddlewareType::StripAuth
+        | MiddlewareType::McpParser
+        | MiddlewareType::UsageMetrics
+        | MiddlewareType::Recovery => step.look_as::<NoParameters>(search),
+        MiddlewareType::Telemetry => step.look_as::<TelemetryParameters>(search),
+        MiddlewareType::RateLimit => step.look_as::<RateLimitParameters>(search),
+        MiddlewareType::MutatingWebhook | MiddlewareType::ValidatingWebhook => {
+            step.look_as::<WebhookParameters>(search);
+        }
+        MiddlewareType::Authorization => step.look_as::<AuthorizationParameters>(search),
+        MiddlewareType::AwsSts => step.look_as::<AwsStsParameters>(search),
+        MiddlewareType::HeaderForward => step.look_as::<HeaderForwardParameters>(search),
+        MiddlewareType::Obo => {
+            let parameters: Obo = serde_json::from_value(step.parameters.0.clone()).unwrap_or_default();
+            search.note(parameters.other.0.keys(), Obo::MEMBERS);
+        }
+        MiddlewareType::Other(_) => {}
+    });
 }
 
 word! {
@@ -78,7 +117,7 @@ word! {
         AwsSts = "awssts",
         /// Adds headers: [`HeaderForwardParameters`].
         HeaderForward = "header-forward",
-        /// Exchanges tokens on behalf of the caller: [`Obo`](crate::config::vmcp::outgoing_strategies::Obo).
+        /// Exchanges tokens on behalf of the caller: [`Obo`].
         Obo = "obo",
         /// Turns panics into errors. Its parameters are null.
         Recovery = "recovery",

@@ -118,6 +118,20 @@ pub struct Obo {
     pub other: RawObject,
 }
 
+impl Obo {
+    /// The declared members, by their names on the wire.
+    pub const MEMBERS: &[&str] = &[
+        "audience",
+        "cacheSkewSeconds",
+        "clientId",
+        "clientSecret",
+        "clientSecretEnv",
+        "scopes",
+        "subjectTokenProviderName",
+        "tokenUrl",
+    ];
+}
+
 /// A token that the caller's is exchanged for (RFC 8693).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -56,6 +56,11 @@ impl KeySet {
         Some(Self(keys))
     }
 
+    /// Whether no token could be checked with it.
+    pub(super) fn is_useless(&self) -> bool {
+        self.0.values().all(Vec::is_empty)
+    }
+
     pub(super) fn has(&self, id: &str) -> bool {
         self.0.contains_key(id)
     }
@@ -141,6 +146,6 @@ mod tests {
         }
         let odd = r#"{"keys":[7,{"kid":"a"},{"kid":"b","kty":"oct","k":"AAAA"},{"kty":"RSA"}]}"#;
         let read = KeySet::read(odd.as_bytes()).unwrap();
-        assert!(read.has("a") && read.has("b") && read.0.values().all(Vec::is_empty));
+        assert!(read.has("a") && read.has("b") && read.is_useless());
     }
 }

@@ -17,7 +17,7 @@ use super::proven::Proven;
 use super::resource::ProtectedResource;
 use super::token::{self, Expected, SignedToken, TokenError};
 use crate::answer::Answer;
-use crate::fetch::{FetchError, FetchPolicy, Fetcher, FilesError, TlsFiles};
+use crate::fetch::{FetchError, FetchPolicy, Fetcher, FilesError, TlsFiles, without_user};
 use crate::middleware::exchange::Exchange;
 use crate::middleware::identity::Identity;
 use crate::middleware::layer::{Layer, Next};
@@ -125,7 +125,8 @@ impl Oidc {
             return Err(OidcError::NoToken(file.display().to_string()));
         }
         if settings.allows_http {
-            tracing::warn!(issuer = settings.issuer, "the issuer may be asked without TLS, which protects nothing");
+            let issuer = without_user(&settings.issuer);
+            tracing::warn!(%issuer, "the issuer may be asked without TLS, which protects nothing");
         }
         let policy = FetchPolicy {
             allows_private: settings.allows_private,

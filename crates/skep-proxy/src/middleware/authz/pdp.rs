@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use super::Verdict;
 use super::hints::Hints;
 use super::question::{Feature, Question};
-use crate::fetch::{FetchError, FetchPolicy, Fetcher, FilesError, TlsFiles};
+use crate::fetch::{FetchError, FetchPolicy, Fetcher, FilesError, TlsFiles, without_user};
 use crate::lapses::Lapses;
 use crate::middleware::ambiguity::read_once;
 
@@ -96,7 +96,7 @@ impl Pdp {
     pub(super) fn new(settings: PdpSettings) -> Result<Self, PdpError> {
         let url = format!("{}/decision", settings.url.trim_end_matches('/'));
         let url = url.parse::<Uri>().ok().filter(|url| matches!(url.scheme_str(), Some("http" | "https")));
-        let url = url.ok_or(PdpError::Url(settings.url))?;
+        let url = url.ok_or_else(|| PdpError::Url(without_user(&settings.url).into_owned()))?;
         let patience = settings.timeout.unwrap_or(PATIENCE);
         let fetcher = Fetcher::new(FetchPolicy {
             // It is a service of the same cluster, or stands beside the proxy.

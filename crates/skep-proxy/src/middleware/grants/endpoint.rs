@@ -8,7 +8,7 @@ use http::{HeaderValue, Request, Uri};
 use serde_json::{Map, Value};
 
 use super::kept::Given;
-use crate::fetch::{FetchError, FetchPolicy, Fetcher, FilesError};
+use crate::fetch::{FetchError, FetchPolicy, Fetcher, FilesError, without_user};
 use crate::middleware::client_credentials::basic;
 
 /// Bytes of an answer.
@@ -92,7 +92,7 @@ impl fmt::Debug for TokenEndpoint {
 
 impl TokenEndpoint {
     pub(crate) fn new(url: &str, client: &str, secret: &str) -> Result<Self, EndpointError> {
-        let address: Uri = url.parse().map_err(|_| EndpointError::Url(url.to_owned()))?;
+        let address: Uri = url.parse().map_err(|_| EndpointError::Url(without_user(url).into_owned()))?;
         let is_plain = address.scheme_str() == Some("http");
         if is_plain {
             tracing::warn!(host = address.host(), "credentials are asked for without TLS, which protects nothing");

@@ -179,7 +179,7 @@ impl Editing {
                 // It says nothing, and is not asked for more: as answers to messages do whose own answers come elsewhere.
                 return Answer::from_parts(parts, Body::Full(begun.into()));
             };
-            let Ok(frame) = frame else { return answer::empty(StatusCode::BAD_GATEWAY) };
+            let Ok(frame) = frame else { return answer::broken_off(self.id.as_ref()) };
             begun.extend_from_slice(frame.data_ref().map(Bytes::as_ref).unwrap_or_default());
         }
         let is_json = matches!(first_letter(&begun), Some(b'{' | b'['));

@@ -7,6 +7,7 @@ use http::Method;
 use skep_mcp::{Message, Param, method};
 
 use super::Inner;
+use super::arguments;
 use super::ended::{Ended, Operation};
 use super::meters::Active;
 use super::span::Span;
@@ -121,5 +122,5 @@ fn operation(message: &Message) -> Option<Operation<'_>> {
     let method = Some(message.method()).filter(|method| !method.is_empty())?;
     let name = |of: &str| message.param_text(Param::Name).filter(|_| method == of);
     let (tool, prompt) = (name(method::TOOLS_CALL), name(method::PROMPTS_GET));
-    Some(Operation { method: method.into(), subject: subject(message), tool, prompt })
+    Some(Operation { method: method.into(), subject: subject(message).map(arguments::address), tool, prompt })
 }

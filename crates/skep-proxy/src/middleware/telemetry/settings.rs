@@ -7,7 +7,7 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 
 use super::resource::Resource;
-use crate::fetch::FilesError;
+use crate::fetch::{self, FilesError};
 
 /// What is told, and to whom.
 #[derive(Debug, Clone, Default)]
@@ -72,7 +72,7 @@ impl CollectorSettings {
         let address: Option<Uri> = format!("{scheme}://{place}/v1/{kind}").parse().ok();
         address
             .filter(|address| address.host().is_some_and(|host| !host.is_empty()) && address.query().is_none())
-            .ok_or_else(|| TelemetryError::Endpoint(self.endpoint.clone()))
+            .ok_or_else(|| TelemetryError::Endpoint(fetch::without_user(&self.endpoint).into_owned()))
     }
 }
 
@@ -94,7 +94,7 @@ pub enum TelemetryError {
     Endpoint(String),
     /// It must not be asked.
     #[error("endpoint: {0}")]
-    Closed(#[from] crate::fetch::FetchError),
+    Closed(#[from] fetch::FetchError),
     /// Nothing is to be told to it.
     #[error("endpoint is set, but neither tracingEnabled nor metricsEnabled is")]
     Silent,
@@ -143,6 +143,8 @@ mod tests {
             let address = collector.address("traces").ok().map(|address| address.to_string());
             assert_eq!(address.as_deref(), expected, "{endpoint}");
         }
+        let told = CollectorSettings::new("http://bee:ho ney@otel").address("traces").unwrap_err().to_string();
+        assert!(told.contains("\"http://otel\"") && !told.contains("ney"), "{told}");
     }
 
     #[test]

@@ -163,7 +163,7 @@ impl Span {
             self.legacy("mcp.resource.id", subject);
         }
         if let Some(uri) = message.param_text(Param::Uri).filter(|_| method.starts_with("resources/")) {
-            self.say("mcp.resource.uri", &*uri);
+            self.say("mcp.resource.uri", &*arguments::address(uri));
         }
         if let Some(tool) = operation.tool.as_deref() {
             self.twice("gen_ai.tool.name", "mcp.tool.name", tool);

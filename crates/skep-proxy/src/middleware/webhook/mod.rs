@@ -17,7 +17,7 @@ use http::{HeaderMap, HeaderValue};
 use skep_mcp::{Kind, Message, Param, Payload, header, json, method};
 
 use self::document::{About, principal};
-use self::round::Hook;
+use self::round::{Changed, Hook};
 pub use self::signature::{Secret, SecretError};
 use super::exchange::{AsSent, Exchange, messages};
 use super::layer::{Layer, Next};
@@ -25,6 +25,7 @@ use super::refusal::Refusal;
 use super::tools::ToolRules;
 use crate::answer::Answer;
 use crate::fetch::{FetchError, FilesError, TlsFiles};
+use crate::lapses::Lapses;
 
 /// Bytes of a message that callbacks are asked about.
 const LARGEST_MESSAGE: usize = 1 << 20;
@@ -114,6 +115,8 @@ pub struct Webhooks {
     transport: String,
     /// The tools that there are for clients.
     tools: Option<ToolRules>,
+    /// How often they have made of a request what is none.
+    lapses: Lapses,
 }
 
 impl Webhooks {
@@ -128,7 +131,14 @@ impl Webhooks {
             return Err(WebhookError::None);
         }
         let hooks = webhooks.into_iter().map(Hook::new).collect::<Result<_, _>>()?;
-        Ok(Self { power, hooks, server: server.to_owned(), transport: transport.to_owned(), tools: None })
+        Ok(Self {
+            power,
+            hooks,
+            server: server.to_owned(),
+            transport: transport.to_owned(),
+            tools: None,
+            lapses: Lapses::default(),
+        })
     }
 
     /// Says which tools callbacks can put in the place of others.
@@ -168,7 +178,7 @@ impl Webhooks {
             };
             is_changed |= text.is_some();
             reviewed.push(match text {
-                Some(text) => self.checked(text.into(), message)?,
+                Some(changed) => self.checked(changed, message)?,
                 None => message.clone(),
             });
         }
@@ -188,8 +198,13 @@ impl Webhooks {
     }
 
     /// A message as callbacks made it, which cannot call what clients cannot.
-    fn checked(&self, text: Bytes, before: &Message) -> Result<Message, Answer> {
-        let after = read(text, before)?;
+    fn checked(&self, changed: Changed, before: &Message) -> Result<Message, Answer> {
+        let after = read(changed.text.into(), before).map_err(|(refusal, cause)| {
+            if let Some(times) = self.lapses.failed() {
+                tracing::warn!(webhook = changed.by, cause, times, "what a webhook makes of a request cannot be used");
+            }
+            refusal.answer(before.owned_id().as_ref())
+        })?;
         let is_hidden = match (&self.tools, called(&after)) {
             (Some(rules), Some(tool)) => called(before).as_ref() != Some(&tool) && !rules.is_callable(&tool),
             _ => false,
@@ -218,7 +233,7 @@ fn called(message: &Message) -> Option<Cow<'_, str>> {
 }
 
 /// A message as callbacks made it. Its sender waits for an answer under its own id, or for none.
-fn read(text: Bytes, before: &Message) -> Result<Message, Answer> {
+fn read(text: Bytes, before: &Message) -> Result<Message, (Refusal, &'static str)> {
     let id = before.owned_id();
     let is_same = |after: &Message| match (&id, after.id()) {
         (None, None) => true,
@@ -226,9 +241,13 @@ fn read(text: Bytes, before: &Message) -> Result<Message, Answer> {
         _ => false,
     };
     match Payload::read(text) {
-        Ok(Payload::Single(after)) if after.kind() != Kind::Response && is_same(&after) => Ok(after),
-        Ok(Payload::Batch(_)) => Err(Refusal::BatchFromWebhook.answer(id.as_ref())),
-        _ => Err(Refusal::NoRequestFromWebhook.answer(id.as_ref())),
+        Ok(Payload::Single(after)) if after.kind() == Kind::Response => {
+            Err((Refusal::NoRequestFromWebhook, "it is no request any more"))
+        }
+        Ok(Payload::Single(after)) if is_same(&after) => Ok(after),
+        Ok(Payload::Single(_)) => Err((Refusal::NoRequestFromWebhook, "its id is another one")),
+        Ok(Payload::Batch(_)) => Err((Refusal::BatchFromWebhook, "it is a batch")),
+        Err(_) => Err((Refusal::NoRequestFromWebhook, "it is no message any more")),
     }
 }
 
@@ -281,7 +300,7 @@ mod tests {
         let before = call("tools/call", "a");
         let status = |text: &'static str| match read(Bytes::from_static(text.as_bytes()), &before) {
             Ok(_) => 200,
-            Err(refusal) => refusal.status().as_u16(),
+            Err((refusal, _)) => refusal.answer(None).status().as_u16(),
         };
         assert_eq!(status(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), 200);
         assert_eq!(status(r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#), 400);

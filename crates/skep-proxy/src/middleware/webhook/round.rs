@@ -28,6 +28,13 @@ pub(super) struct Hook {
     lapses: Lapses,
 }
 
+/// A message that callbacks have changed.
+pub(super) struct Changed {
+    pub(super) text: String,
+    /// Their names.
+    pub(super) by: String,
+}
+
 /// What came of asking.
 enum Reply {
     Verdict(Verdict),
@@ -116,9 +123,10 @@ pub(super) async fn run(
     power: Power,
     about: &About<'_>,
     message: &str,
-) -> Result<Option<String>, Refusal> {
+) -> Result<Option<Changed>, Refusal> {
     let shared = Uuid::new_v4();
     let mut current: Option<String> = None;
+    let mut by = Vec::new();
     for hook in hooks {
         let now = OffsetDateTime::now_utc();
         let uid = if power == Power::Refuse { shared } else { Uuid::new_v4() };
@@ -134,6 +142,7 @@ pub(super) async fn run(
                 match verdict.change.map(|change| patch::apply(text, &change)).transpose() {
                     Ok(changed) => {
                         hook.succeed();
+                        by.extend(changed.is_some().then_some(hook.name.as_str()));
                         current = changed.or(current);
                     }
                     Err(error) => {
@@ -157,7 +166,7 @@ pub(super) async fn run(
             }
         }
     }
-    Ok(current)
+    Ok(current.map(|text| Changed { text, by: by.join(", ") }))
 }
 
 fn denied(power: Power) -> Refusal {

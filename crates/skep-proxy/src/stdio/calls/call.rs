@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use skep_mcp::fault::{Fault, TRANSPORT_ERROR};
+use skep_mcp::fault::{Fault, INTERNAL_ERROR, TRANSPORT_ERROR};
 use skep_mcp::json;
 use skep_mcp::{Id, Message, MetaKey, Revision, translate};
 use tokio::sync::oneshot;
 
+use crate::budget::{Budget, Held};
 use crate::eras::alone::Alone;
 use crate::stdio::events::{End, EventStream, Owed};
 use crate::stdio::load::Share;
@@ -56,8 +57,9 @@ impl Call {
         self.owed.is_none()
     }
 
-    /// Hands the answer to whoever asked, as that one has to read it. `id` is where its number is.
-    pub(super) fn answer(self, message: &Message, id: json::Span) {
+    /// Hands the answer to whoever asked, as that one has to read it. `id` is where its number is. A large one needs room,
+    /// because nobody knows how long its client takes to read it.
+    pub(super) fn answer(self, message: &Message, id: json::Span, budget: &Budget) {
         let mut answer = message.with([(id, self.id.as_json().as_bytes())]);
         if let Some(revision) = self.older {
             answer = older(answer, revision);
@@ -72,7 +74,13 @@ impl Call {
         if self.is_listening {
             answer = name_listener(&answer, &["result", "_meta"], &self.id);
         }
-        self.give(answer, code.map_or(End::Answered, End::Refused));
+        let mut held = Held::default();
+        if budget.grow(&mut held, answer.len()).is_err() {
+            tracing::warn!(bytes = answer.len(), "dropped an answer, because too many bytes are held for clients");
+            let told = "the answer is lost: the proxy holds too many bytes for clients that do not read them";
+            return self.fail(&Fault::new(INTERNAL_ERROR, told), End::Refused(INTERNAL_ERROR));
+        }
+        self.give(held.with(answer), code.map_or(End::Answered, End::Refused));
     }
 
     /// What a listener is told, as it has to read that.

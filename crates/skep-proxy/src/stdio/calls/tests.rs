@@ -13,7 +13,7 @@ fn calls(room: usize) -> (Arc<Calls>, mpsc::Receiver<Queued>) {
 
 fn patient_calls(room: usize, patience: Duration) -> (Arc<Calls>, mpsc::Receiver<Queued>) {
     let (outbox, receiver) = Outbox::new(room);
-    (Calls::new(outbox, patience, Audience::Everybody), receiver)
+    (Calls::new(outbox, patience, Audience::Everybody, Budget::new(0)), receiver)
 }
 
 fn message(text: &str) -> Message {

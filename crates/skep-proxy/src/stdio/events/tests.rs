@@ -68,7 +68,8 @@ async fn what_was_read_is_kept_only_where_somebody_may_come_back_for_it() {
             body.frame().await.unwrap().unwrap();
         }
         stream.push(message("3"));
-        assert_eq!((stream.log.lock().events.len(), stream.bytes()), (kept, kept));
+        let events = stream.log.lock().events.len();
+        assert_eq!((events, stream.bytes()), (kept, kept));
         stream.close();
         let rest = collect(body).await;
         assert!(rest.ends_with("data: 3\n\n") && !rest.contains("data: 2"), "{rest}");

@@ -1,6 +1,9 @@
 //! The client side of the proxy: a pool of connections to the server.
 
+mod breaks;
 mod lines;
+
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::LOCATION;
@@ -12,6 +15,7 @@ use hyper_util::client::legacy::connect::{HttpConnector, HttpInfo};
 use hyper_util::client::legacy::{Client, Error};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
+use self::breaks::Breaks;
 pub(crate) use self::lines::FromServer;
 use self::lines::{Leaving, LineError, Lines};
 use super::target::Target;
@@ -32,6 +36,7 @@ pub(crate) struct Upstream {
     /// For those with it, which may speak HTTP/2.
     client: Client<HttpsConnector<HttpConnector<Resolver>>, Full<Bytes>>,
     resolver: Resolver,
+    breaks: Arc<Breaks>,
 }
 
 /// A request that can be sent more than once.
@@ -67,25 +72,26 @@ pub(crate) struct Failed {
 }
 
 impl Failed {
-    /// Says in the log why.
-    fn because(error: &(dyn std::error::Error + 'static), is_unreached: bool) -> Self {
+    /// Says in the log why, and who was asked.
+    fn because(error: &(dyn std::error::Error + 'static), is_unreached: bool, asked: &Uri) -> Self {
         if let Some(closed) = Closed::within(error) {
             return closed.into();
         }
-        tracing::warn!(error = fetch::cause(error), "the MCP server cannot be reached");
+        let (address, error) = (fetch::without_query(asked), fetch::cause(error));
+        if is_unreached {
+            tracing::warn!(address, error, "the MCP server cannot be reached");
+        } else {
+            tracing::warn!(address, error, "the MCP server has not answered a request");
+        }
         Self { is_unreached }
     }
-}
 
-impl From<Error> for Failed {
-    fn from(error: Error) -> Self {
-        Self::because(&error, error.is_connect())
+    fn on_line(error: &LineError, asked: &Uri) -> Self {
+        Self::because(error, matches!(error, LineError::Unreached(_)), asked)
     }
-}
 
-impl From<LineError> for Failed {
-    fn from(error: LineError) -> Self {
-        Self::because(&error, matches!(error, LineError::Unreached(_)))
+    fn of_client(error: &Error, asked: &Uri) -> Self {
+        Self::because(error, error.is_connect(), asked)
     }
 }
 
@@ -123,7 +129,7 @@ impl Upstream {
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(limits.idle)
             .build(connector);
-        Ok(Self { lines, client, resolver })
+        Ok(Self { lines, client, resolver, breaks: Arc::new(Breaks::of(target.origin())) })
     }
 
     /// Sends a request, and again to where the server says.
@@ -149,10 +155,13 @@ impl Upstream {
     pub(crate) async fn send_once(&self, outgoing: &Outgoing) -> Result<Response<FromServer>, Failed> {
         self.resolver.check(outgoing.uri.host().unwrap_or_default()).map_err(|closed| Failed::from(&closed))?;
         if outgoing.uri.scheme() == Some(&Scheme::HTTP) {
-            let mut leaving = Leaving::new(outgoing.request())?;
-            return Ok(self.lines.send(&mut leaving).await?);
+            let failed = |error| Failed::on_line(&error, &outgoing.uri);
+            let mut leaving = Leaving::new(outgoing.request()).map_err(failed)?;
+            return Ok(self.lines.send(&mut leaving).await.map_err(failed)?.map(|body| body.told(&self.breaks)));
         }
-        Ok(self.client.request(outgoing.request()).await?.map(FromServer::from))
+        let response = self.client.request(outgoing.request()).await;
+        let response = response.map_err(|error| Failed::of_client(&error, &outgoing.uri))?;
+        Ok(response.map(|body| FromServer::from(body).told(&self.breaks)))
     }
 
     /// Closes connections that nobody has used for long.

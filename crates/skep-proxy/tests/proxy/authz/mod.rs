@@ -3,6 +3,7 @@
 mod caller;
 mod lists;
 mod matrix;
+mod pages;
 mod pdp;
 mod records;
 mod told;

@@ -63,6 +63,12 @@ async fn types_verbs_and_paths_are_checked() {
     let list = request(1, "tools/list", &json!({}));
     assert_eq!(status(Request::post(&list).instead("Content-Type", "text/plain")).await, 415);
     assert_eq!(status(Request::post(&list).instead("Content-Type", "application/jsonx")).await, 415);
+    // What is compressed is not even looked at, so that nobody is told of letters that are none.
+    let packed = Request::post(&list).header("Content-Encoding", "gzip").body(vec![0x1f, 0x8b, 8, 0, 0xff]);
+    let mut refused = setup.send(packed).await;
+    assert_eq!(refused.status, 415);
+    assert!(refused.text().await.contains("Content-Encoding must be identity"));
+    assert_eq!(status(Request::post(&list).header("Content-Encoding", "identity")).await, 200);
     assert_eq!(status(Request::post(&list).instead("Accept", "image/png")).await, 406);
     assert_eq!(status(Request::new("GET", "/mcp").header("Accept", "application/json")).await, 405);
     let named = Request::new("GET", "/mcp").header("Accept", "application/json").in_session(&session);

@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use crate::bridge::server::{Setup, limits};
-use crate::http::{PATIENCE, Request, call, modern};
+use crate::http::{PATIENCE, Request, call, initialize, modern};
 use crate::transparent::server::Before;
 
 #[tokio::test]
@@ -97,6 +97,21 @@ async fn answers_that_are_none_are_told_as_such() {
         let before = Before::local(Dialect::Streamable, &server).await;
         let response = before.send(Request::post(&call(1, "a"))).await;
         assert_eq!(response.status, 502, "{}", String::from_utf8_lossy(bytes));
+    }
+}
+
+// 30 §3.2 has no body for it: whoever asked is told by its own id.
+#[tokio::test]
+async fn a_small_answer_that_breaks_off_is_told_to_whoever_asked() {
+    let server = saying(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{").await;
+    let before = Before::local(Dialect::Streamable, &server).await;
+    for request in [call(7, "a"), initialize("2025-11-25")] {
+        let id = request["id"].clone();
+        let mut answer = before.send(Request::post(&request)).await;
+        assert_eq!((answer.status, answer.header("content-type")), (502, Some("application/json")));
+        let told = answer.json().await;
+        assert_eq!((&told["id"], &told["error"]["code"]), (&id, &json!(-32603)), "{told}");
+        assert!(told["error"]["message"].as_str().unwrap().contains("broke off"), "{told}");
     }
 }
 

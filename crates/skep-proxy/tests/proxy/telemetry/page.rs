@@ -25,6 +25,19 @@ async fn page(reader: &Reader, before: &Before) -> Vec<Value> {
 }
 
 #[tokio::test]
+async fn addresses_of_resources_are_labels_without_secrets() {
+    let Some(reader) = Reader::get("addresses_of_resources_are_labels_without_secrets") else { return };
+    let server = Server::start(tools).await;
+    let before = proxy(&server, served(), vec![]).await;
+    let secret = json!({"uri": "https://ann:hunter2@h/doc?token=hunter2"});
+    before.send(Request::post(&request(1, "resources/read", &secret))).await.text().await;
+    let page = page(&reader, &before).await;
+    let read = [("mcp_method", "resources/read"), ("mcp_resource_id", "https://h/doc?token=[REDACTED]")];
+    assert_eq!(sample(&page, "toolhive_mcp_requests_total", &read), 1);
+    assert!(!json!(page).to_string().contains("hunter2"));
+}
+
+#[tokio::test]
 async fn requests_are_counted_under_the_names_that_dashboards_know() {
     let Some(reader) = Reader::get("requests_are_counted_under_the_names_that_dashboards_know") else { return };
     let server = Server::start(tools).await;

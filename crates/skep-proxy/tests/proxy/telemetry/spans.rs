@@ -86,8 +86,12 @@ async fn what_went_wrong_is_told_and_what_is_no_message_has_the_name_of_its_path
     before.send(Request::post(&call(2, "feed")).in_session("gone")).await.text().await;
     before.send(Request::new("DELETE", "/mcp?x=1&access_token=hunter2")).await.text().await;
     before.send(Request::post(&request(3, "resources/read", &json!({"uri": "hive://1"})))).await.text().await;
+    let secret = "https://ann:hunter2@h/doc?token=hunter2&page=2";
+    before.send(Request::post(&request(4, "resources/read", &json!({"uri": secret})))).await.text().await;
     before.stop().await;
     let spans = reader.spans(told(&receiver.seen(), "traces"));
+    let shown = "https://h/doc?token=[REDACTED]&page=2";
+    assert_eq!(span(&spans, &format!("resources/read {shown}"))["attributes"]["mcp.resource.uri"], shown);
     let broken = span(&spans, "tools/call broken");
     assert_eq!((&broken["status"], &broken["words"]), (&json!(2), &json!("HTTP 500")));
     assert_eq!(broken["attributes"]["error.type"], "500");

@@ -116,7 +116,11 @@ async fn trap_24_what_a_change_makes_has_to_be_one_request() {
         let answer = json!({"allowed": true, "patch_type": "json_patch", "patch": patch}).to_string();
         let hook = Server::start(move |_| reply(200, &[], answer.clone())).await;
         for policy in POLICIES {
+            let log = Warnings::listen();
             check(path, &hook.address, Power::Change, policy, Some((500, -32603, no_request))).await;
+            let log = log.take();
+            let told = |line: &String| line.contains("webhook=\"hook\" cause=") && line.contains("cannot be used");
+            assert_eq!(log.iter().filter(|line| told(line)).count(), 1, "{path}: {log:?}");
         }
     }
 }

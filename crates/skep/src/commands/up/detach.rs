@@ -1,5 +1,6 @@
 //! `skep up --detach`: the same command again, in the background.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Seek as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -23,6 +24,8 @@ pub(super) const LOG_VARIABLE: &str = "SKEP_BACKGROUND_LOG";
 const START_LIMIT: Duration = Duration::from_mins(2);
 /// How long endpoints may take to become ready before they are told as they are.
 const READY_LIMIT: Duration = Duration::from_mins(1);
+/// A failure that has lasted for so long counts as one.
+const FAILURE_STAYS: Duration = Duration::from_secs(5);
 /// After this long a person wants to know what is waited for.
 const SILENCE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(50);
@@ -108,8 +111,30 @@ impl Background {
     }
 }
 
-fn is_settled(endpoint: &Endpoint) -> bool {
-    endpoint.ready || ["Failed", "Stopped"].contains(&endpoint.phase.as_str())
+/// Since when endpoints have been seen to fail.
+#[derive(Debug, Default)]
+struct Failures(BTreeMap<String, Instant>);
+
+impl Failures {
+    /// The endpoints that may still become ready, as they are now. What was left behind by a life before this one, such as
+    /// a container that ended with it, looks like a failure until it is started again: only one that stays is one.
+    fn waiting(&mut self, endpoints: &[Endpoint], now: Instant) -> Vec<String> {
+        let mut failing = BTreeMap::new();
+        let mut waiting = Vec::new();
+        for endpoint in endpoints.iter().filter(|endpoint| !endpoint.ready && endpoint.phase != "Stopped") {
+            let name = endpoint.full_name();
+            let since = self.0.get(&name).copied().unwrap_or(now);
+            let is_failing = endpoint.phase == "Failed";
+            if is_failing {
+                failing.insert(name.clone(), since);
+            }
+            if !is_failing || now.duration_since(since) < FAILURE_STAYS {
+                waiting.push(name);
+            }
+        }
+        self.0 = failing;
+        waiting
+    }
 }
 
 /// The endpoints, and whether all balancers have got their ports.
@@ -128,11 +153,11 @@ async fn ready(client: &Client) -> anyhow::Result<Vec<Endpoint>> {
     let begun = Instant::now();
     let states = |endpoints: &[Endpoint]| endpoints.iter().map(|one| (one.full_name(), one.ready)).collect::<Vec<_>>();
     let mut told = false;
+    let mut failures = Failures::default();
     loop {
         let (endpoints, is_complete) = look(client).await?;
         let is_late = begun.elapsed() > READY_LIMIT;
-        let waiting: Vec<String> =
-            endpoints.iter().filter(|endpoint| !is_settled(endpoint)).map(Endpoint::full_name).collect();
+        let waiting = failures.waiting(&endpoints, Instant::now());
         if is_late || (is_complete && waiting.is_empty()) {
             let before = states(&endpoints);
             let asked = endpoint::ask_all(endpoints).await;
@@ -184,16 +209,35 @@ mod tests {
     use super::*;
     use crate::hint::{exit_code, report};
 
-    #[test]
-    fn what_is_not_served_is_told_with_a_code_of_its_own() {
-        let endpoint = |name: &str, phase: &str, message: Option<&str>| Endpoint {
+    fn endpoint(name: &str, phase: &str, message: Option<&str>) -> Endpoint {
+        Endpoint {
             namespace: "n".to_owned(),
             name: name.to_owned(),
             phase: phase.to_owned(),
             ready: phase == "Ready",
             message: message.map(str::to_owned),
             ..Endpoint::default()
+        }
+    }
+
+    // After a kill -9 the containers of the life before are found ended, and started again a moment later.
+    #[test]
+    fn what_failed_in_a_life_before_is_waited_for() {
+        let (mut failures, begun) = (Failures::default(), Instant::now());
+        let mut waiting = |seconds, phase: &str| {
+            let endpoints = [endpoint("a", phase, None), endpoint("b", "Ready", None), endpoint("c", "Stopped", None)];
+            failures.waiting(&endpoints, begun + Duration::from_secs(seconds))
         };
+        assert_eq!(waiting(0, "Failed"), ["n/a"], "it may be from before");
+        assert_eq!(waiting(2, "Pending"), ["n/a"]);
+        assert!(waiting(3, "Ready").is_empty());
+        assert_eq!(waiting(6, "Failed"), ["n/a"], "it is another failure than the first");
+        assert_eq!(waiting(10, "Failed"), ["n/a"]);
+        assert!(waiting(11, "Failed").is_empty(), "it stays");
+    }
+
+    #[test]
+    fn what_is_not_served_is_told_with_a_code_of_its_own() {
         let data = DataFolder::try_from(crate::cli::DataArgs { data_dir: Some("/data".into()) }).unwrap();
         let told = |endpoints: &[Endpoint]| {
             let error = anyhow::Error::new(verdict(endpoints, &data).unwrap_err());

@@ -17,11 +17,15 @@ use self::known::Known;
 use self::pace::Pace;
 use super::issuer::Endpoint;
 use super::token::{Expected, TokenError};
+use crate::fetch::without_query;
+use crate::lapses::Lapses;
 use crate::middleware::ambiguity::read_once;
 use crate::middleware::client_credentials::basic;
 
 /// Bytes of an answer about a token.
 const LARGEST: usize = 64 << 10;
+/// What callers are told when there is no answer.
+const FAILED: &str = "failed to introspect opaque token";
 /// Google's endpoint.
 pub(super) const GOOGLE: &str = "https://oauth2.googleapis.com/tokeninfo";
 
@@ -43,6 +47,8 @@ pub(super) struct Introspection {
     /// How fast it is asked: anybody can come with any word, and GitHub counts the questions of all of our callers as ours.
     pace: Pace,
     known: Known,
+    /// How often it could not be asked.
+    lapses: Lapses,
 }
 
 impl std::fmt::Debug for Introspection {
@@ -71,6 +77,7 @@ impl Introspection {
             credentials,
             pace: Pace::default(),
             known: Known::default(),
+            lapses: Lapses::default(),
         })
     }
 
@@ -186,20 +193,36 @@ impl Introspection {
 
     /// The object that an endpoint answers with.
     async fn send(&self, request: http::Result<Request<Bytes>>) -> Result<Map<String, Value>, TokenError> {
-        let failed = TokenError::Unknown("failed to introspect opaque token");
+        let failed = TokenError::Unknown(FAILED);
         let request = request.map_err(|_| failed.clone())?;
         let answer = self.endpoint.send(request, LARGEST).await.map_err(|error| {
-            tracing::warn!(error = error.with_hint(), "the introspection endpoint cannot be asked");
+            self.fail(&error.with_hint());
             failed.clone()
         })?;
-        match answer.status() {
-            StatusCode::OK => read_once(answer.body()).ok_or(failed),
+        let said = match answer.status() {
+            StatusCode::OK => read_once(answer.body()).ok_or_else(|| {
+                self.fail("its answer is no object in JSON, or says something twice");
+                failed
+            }),
             StatusCode::NOT_FOUND if self.dialect == Dialect::GitHub => Err(TokenError::Inactive),
             status => {
-                let wait = answer.headers().get(RETRY_AFTER);
-                tracing::warn!(status = status.as_u16(), ?wait, "the introspection endpoint refuses");
-                Err(failed)
+                let wait = answer.headers().get(RETRY_AFTER).and_then(|wait| wait.to_str().ok());
+                let wait = wait.map(|wait| format!(", to be asked again after {wait:?}")).unwrap_or_default();
+                self.fail(&format!("it refuses with the status {}{wait}", status.as_u16()));
+                return Err(failed);
             }
+        };
+        if !matches!(said, Err(TokenError::Unknown(_))) && self.lapses.is_over() {
+            tracing::info!(endpoint = without_query(&self.address), "the introspection endpoint says something again");
+        }
+        said
+    }
+
+    /// Tells that it says nothing about tokens, now and then: anybody can make us ask.
+    fn fail(&self, cause: &str) {
+        if let Some(times) = self.lapses.failed() {
+            let endpoint = without_query(&self.address);
+            tracing::warn!(endpoint, cause, times, "the introspection endpoint says nothing about tokens");
         }
     }
 }

@@ -23,6 +23,7 @@ use tokio::task::JoinSet;
 use super::issuer::{Endpoint, LARGEST};
 use super::key_set::KeySet;
 use super::token::{SignedToken, TokenError};
+use crate::fetch::{without_query, without_user};
 use crate::pauses::Pauses;
 
 /// How long keys are kept, whatever the issuer says.
@@ -241,7 +242,8 @@ impl Asking {
         attempts.ended = number;
         attempts.failure = asked.as_ref().err().map(|failure| failure.told);
         let fetched = Arc::new(asked.map_err(|Failure { told, cause }| {
-            tracing::warn!(issuer = source.issuer, cause, "{told}");
+            let issuer = without_user(&source.issuer);
+            tracing::warn!(%issuer, cause, "{told}");
             TokenError::Unknown(told)
         })?);
         source.fetched.store(Some(Arc::clone(&fetched)));
@@ -256,7 +258,7 @@ impl Source {
         }
         let place = self.place.load_full().map(|place| (*place).clone()).unwrap_or_default();
         let failed = |cause: String| Failure { told: "failed to fetch JWKS", cause };
-        let request = Request::get(place).header(ACCEPT, KEY_SETS).body(bytes::Bytes::new());
+        let request = Request::get(&place).header(ACCEPT, KEY_SETS).body(bytes::Bytes::new());
         let request = request.map_err(|error| failed(error.to_string()))?;
         let asked = tokio::time::timeout(PATIENCE, self.endpoint.send(request, LARGEST)).await;
         let asked = asked.map_err(|_| failed("it did not answer in time".to_owned()))?;
@@ -265,6 +267,11 @@ impl Source {
             return Err(failed(format!("status {}", head.status.as_u16())));
         }
         let keys = KeySet::read(&body).ok_or_else(|| failed("it is no key set".to_owned()))?;
+        if keys.is_useless() {
+            // It is asked for at most every 30 s, and so this is told.
+            let (place, cause) = (without_query(&place), "no key in it is one for RS256 to RS512 or ES256 to ES512");
+            tracing::warn!(place, cause, "no token can be checked with the key set");
+        }
         Ok(Fetched { number, keys, at: Instant::now(), lifetime: lifetime(&head.headers, self.shortest) })
     }
 

@@ -25,6 +25,7 @@ use tokio::net::TcpStream;
 use tokio::time::Instant;
 use tower_service::Service as _;
 
+use super::breaks::Breaks;
 use crate::fetch::resolve::Resolver;
 
 /// Why there is no answer.
@@ -228,15 +229,22 @@ pub struct FromServer {
     line: Option<Box<Line>>,
     /// How it ended before its end.
     broken: Option<hyper::Error>,
+    /// Who tells of that, if anybody does.
+    breaks: Option<Arc<Breaks>>,
 }
 
 impl FromServer {
     fn on(body: Incoming, line: Box<Line>) -> Self {
-        let mut body = Self { body, line: Some(line), broken: None };
+        let mut body = Self { body, line: Some(line), broken: None, breaks: None };
         if body.body.is_end_stream() {
             body.ended();
         }
         body
+    }
+
+    /// The same, and the log is told if it breaks off.
+    pub(super) fn told(self, breaks: &Arc<Breaks>) -> Self {
+        Self { breaks: Some(Arc::clone(breaks)), ..self }
     }
 
     fn ended(&mut self) {
@@ -251,7 +259,7 @@ impl FromServer {
 /// A body whose connection has a task of its own.
 impl From<Incoming> for FromServer {
     fn from(body: Incoming) -> Self {
-        Self { body, line: None, broken: None }
+        Self { body, line: None, broken: None, breaks: None }
     }
 }
 
@@ -281,6 +289,9 @@ impl Body for FromServer {
             this.ended();
         }
         if let Poll::Ready(Some(Err(error))) = frame {
+            if let Some(breaks) = this.breaks.take() {
+                breaks.tell(&error);
+            }
             // What came before it leaves first. Whoever hears of it at once sends nothing at all.
             (this.broken, this.line) = (Some(error), None);
             context.waker().wake_by_ref();

@@ -3,12 +3,14 @@
 use jsonwebtoken::Algorithm;
 use serde_json::{Value, json};
 use skep_proxy::middleware::{Authentication, Oidc, OidcSettings, Step};
+use tracing::Level;
 
 use super::issuer::{AUDIENCE, Key, now};
 use super::{call_with, guarded};
 use crate::http::modern;
 use crate::middleware::Guarded;
 use crate::transparent::server::{Server, reply, with_sessions};
+use crate::warnings::Warnings;
 
 fn settings(server: &Server) -> OidcSettings {
     OidcSettings {
@@ -73,6 +75,31 @@ async fn auth_traps_14_and_86_what_an_endpoint_says_is_judged_and_not_repeated()
             "{shown}: {text}"
         );
         assert!(guarded.server.seen().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn an_endpoint_that_says_nothing_about_tokens_is_told_once_and_so_is_that_it_does_again() {
+    for (status, body, cause) in
+        [(200, "a secret", "its answer is no object in JSON"), (503, "", "it refuses with the status 503")]
+    {
+        let endpoint = Server::start(move |_| reply(status, &[], body)).await;
+        let guarded = guarded(&settings(&endpoint)).await;
+        let log = Warnings::down_to(Level::INFO);
+        let told = || log.take().into_iter().filter(|line| line.contains("introspection endpoint")).collect::<Vec<_>>();
+        for _ in 0..3 {
+            assert_eq!(call_with(&guarded, "opaque").await.status, 401);
+        }
+        let failing = told();
+        assert!(failing.len() == 1 && failing[0].contains("says nothing about tokens"), "{failing:?}");
+        assert!(failing[0].contains(cause) && failing[0].contains("/introspect\""), "{failing:?}");
+        assert!(!failing[0].contains("a secret"), "{failing:?}");
+        endpoint.replace(|_| reply(200, &[], good().to_string()));
+        for _ in 0..2 {
+            assert_eq!(call_with(&guarded, "opaque").await.status, 200);
+        }
+        let well = told();
+        assert!(well.len() == 1 && well[0].contains("says something again"), "{well:?}");
     }
 }
 

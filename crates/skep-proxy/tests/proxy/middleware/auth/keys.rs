@@ -15,6 +15,7 @@ use tokio_rustls::TlsAcceptor;
 use super::issuer::{Issuer, Key};
 use super::{call_with, check_refused, guarded};
 use crate::middleware::Guarded;
+use crate::warnings::Warnings;
 
 #[tokio::test]
 async fn auth_trap_1_a_failure_is_not_remembered() {
@@ -43,6 +44,34 @@ async fn a_key_set_that_is_none_is_told_and_asked_for_again() {
     }
     issuer.fail(None);
     assert_eq!(call_with(&guarded, &token).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_key_set_without_a_key_that_could_be_used_is_told() {
+    let key = Key::new("k", Algorithm::ES256);
+    let issuer = Issuer::start(&[&key]).await;
+    let settings = OidcSettings {
+        // Nobody is asked there, because the place of the keys is known.
+        issuer: "https://bee:hunter2@issuer.example".to_owned(),
+        key_set_url: format!("{}/keys?key=hunter2", issuer.url),
+        ..issuer.settings()
+    };
+    let token = key.sign(&issuer.claims());
+    let log = Warnings::listen();
+    let guarded = guarded(&settings).await;
+    issuer.fail(Some((500, "")));
+    assert_eq!(call_with(&guarded, &token).await.status, 401);
+    let failing = log.take();
+    let is_told = |line: &String| line.contains("issuer=https://issuer.example") && line.contains("status 500");
+    assert!(failing.iter().any(is_told) && !format!("{failing:?}").contains("hunter2"), "{failing:?}");
+    issuer.fail(Some((200, r#"{"keys":[{"kid":"k","kty":"oct","k":"AAAA"}]}"#)));
+    for _ in 0..3 {
+        assert_eq!(call_with(&guarded, &token).await.status, 401);
+    }
+    let log = log.take();
+    let told = log.iter().filter(|line| line.contains("no token can be checked with the key set"));
+    assert!(told.clone().count() == 1 && told.clone().all(|line| line.contains("/keys\"")), "{log:?}");
+    assert!(!format!("{log:?}").contains("hunter2"), "{log:?}");
 }
 
 #[tokio::test]
@@ -236,8 +265,23 @@ fn settings_that_cannot_work_are_named() {
             OidcSettings { introspection_url: "https://169.254.169.254/".to_owned(), ..issuer() },
             "IntrospectionURL: 169.254.169.254 is at a private, link-local or reserved address, which is not allowed",
         ),
+        (
+            OidcSettings { introspection_url: "https://bee:honey@h/".to_owned(), ..issuer() },
+            "IntrospectionURL: the address at h carries a user name",
+        ),
+        (
+            OidcSettings { key_set_url: "https://bee:honey@h/".to_owned(), ..issuer() },
+            "JWKSURL: the address at h carries a user name",
+        ),
+        (
+            OidcSettings { issuer: "http://bee:honey@h".to_owned(), allows_http: true, ..issuer() },
+            "Issuer: the address at h carries a user name",
+        ),
+        (OidcSettings { issuer: "http://bee:ho ney@h".to_owned(), allows_http: true, ..issuer() }, "Issuer is no URL"),
     ] {
+        let log = Warnings::listen();
         let said = Oidc::new(&settings).unwrap_err().to_string();
         assert!(said.contains(told), "{said}");
+        assert!(!format!("{said} {:?}", log.take()).contains("ney"), "{said}");
     }
 }
