@@ -46,6 +46,15 @@ impl Budget {
         if bytes <= has { Ok(()) } else { self.take(held, bytes) }
     }
 
+    /// Waits for room for a message of so many bytes, which must not be more than all.
+    pub(crate) async fn wait(&self, bytes: usize) -> Result<Held, Spent> {
+        if bytes <= SMALL {
+            return Ok(Held::default());
+        }
+        let needed = u32::try_from(bytes.next_multiple_of(SMALL)).map_err(|_| Spent)?;
+        Ok(Held(Some(Arc::clone(&self.0).acquire_many_owned(needed).await.map_err(|_| Spent)?)))
+    }
+
     #[cold]
     fn take(&self, held: &mut Held, bytes: usize) -> Result<(), Spent> {
         let has = held.0.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);

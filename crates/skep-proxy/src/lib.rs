@@ -18,6 +18,7 @@ mod gather;
 mod guard;
 mod health;
 mod intake;
+mod lapses;
 mod limits;
 mod listener;
 pub mod middleware;

@@ -16,6 +16,9 @@ use crate::limits;
 use crate::stdio::clients::Client;
 use crate::stdio::events::{End, EventStream};
 
+/// What whoever still waits is told when the proxy stops.
+pub(crate) const STOPPING: &str = "the proxy is stopping; whether the MCP server did what was asked is unknown";
+
 /// Where an answer goes.
 #[derive(Debug, Clone)]
 pub(crate) struct Reply {
@@ -88,6 +91,7 @@ pub(crate) fn whole(accepts: Accepts, text: Bytes) -> Answer {
 pub(crate) fn plain(era: Era, end: End, text: Bytes) -> Answer {
     match end {
         End::TimedOut => answer::text(StatusCode::GATEWAY_TIMEOUT, "Timeout waiting for response from container"),
+        End::Stopped => answer::text(StatusCode::GATEWAY_TIMEOUT, STOPPING),
         End::Lost | End::Closed => answer::text(StatusCode::INTERNAL_SERVER_ERROR, "Failed to process request"),
         End::Refused(code) if era == Era::Modern => answer::json(status(code), text),
         End::Answered | End::Refused(_) => answer::json(StatusCode::OK, text),

@@ -20,7 +20,6 @@ mod forward_headers;
 pub(crate) mod good_until;
 mod grants;
 pub(crate) mod identity;
-mod lapses;
 pub(crate) mod layer;
 mod lists;
 mod on_behalf_of;

@@ -51,8 +51,8 @@ impl Streamable {
         };
         match message.kind() {
             Kind::Request => return Some(self.0.ask(client, message).await),
-            Kind::Notification => self.0.notified(client, message),
-            Kind::Response => self.0.replied(message),
+            Kind::Notification => self.0.notified(client, message).await,
+            Kind::Response => self.0.replied(message).await,
         }
         None
     }

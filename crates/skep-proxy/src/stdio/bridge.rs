@@ -4,6 +4,7 @@ mod ending;
 mod telling;
 
 use std::collections::HashMap;
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -20,6 +21,7 @@ use super::clients::Clients;
 use super::connect::Connector;
 use super::handshake::Handshake;
 use super::log_level::LogLevels;
+use super::oddities::Oddities;
 use super::outbox::{Outbox, Queued};
 use super::processes::{Begun, Pool, Processes};
 use super::subscriptions::Subscriptions;
@@ -45,6 +47,8 @@ pub struct Bridge {
     is_taken_up: AtomicBool,
     /// Whether somebody was warned that the client leaves questions unread.
     is_unread_known: AtomicBool,
+    /// What was told of the server.
+    oddities: Oddities,
     calls: Arc<Calls>,
     clients: Clients,
     pub(super) sessions: Sessions,
@@ -61,7 +65,7 @@ pub struct Bridge {
     limits: Limits,
     outgoing: Mutex<Option<mpsc::Receiver<Queued>>>,
     /// Servers whose streams are closed, on their way to an end.
-    endings: Mutex<JoinSet<()>>,
+    endings: Mutex<JoinSet<Option<ExitStatus>>>,
 }
 
 impl Bridge {
@@ -100,6 +104,7 @@ impl Bridge {
             over: CancellationToken::new(),
             is_taken_up: AtomicBool::new(false),
             is_unread_known: AtomicBool::new(false),
+            oddities: Oddities::default(),
             calls: Calls::new(outbox, limits.request, audience, limits.held.clone()),
             clients: Clients::default(),
             sessions: Sessions::new(store, &limits),
@@ -175,6 +180,10 @@ impl Bridge {
     /// Whether nobody waits for anything.
     pub(super) fn is_idle(&self) -> bool {
         self.calls.is_quiet() && self.clients.listening().is_empty()
+    }
+
+    pub(super) fn oddities(&self) -> &Oddities {
+        &self.oddities
     }
 
     pub(super) fn calls(&self) -> &Arc<Calls> {

@@ -6,14 +6,15 @@ mod unsent;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use skep_mcp::fault::{Fault, INTERNAL_ERROR, TRANSPORT_ERROR};
+use skep_mcp::fault::{Fault, INTERNAL_ERROR};
 use skep_mcp::json::{self, Span};
 use skep_mcp::{Id, Message, MetaKey, Param, Revision, method, translate};
+use tokio::sync::oneshot;
 
 use self::call::Call;
 pub(super) use self::ticket::Ticket;
@@ -25,6 +26,7 @@ use super::mirrors::Mirrors;
 use super::outbox::{Full, Outbox, Room};
 use crate::budget::Budget;
 use crate::eras::alone::Alone;
+use crate::lapses::Lapses;
 
 /// All requests that are under way.
 #[derive(Debug)]
@@ -37,8 +39,20 @@ pub(super) struct Calls {
     mirrors: Arc<Mirrors>,
     /// The revision that the server speaks, once a handshake has told.
     revision: Mutex<Revision>,
+    /// Whether the server has answered what a client asked.
+    has_served: AtomicBool,
+    /// Requests that could not be sent.
+    unread: Lapses,
     /// For answers that are large.
     held: Budget,
+}
+
+/// Requests that have waited too long.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Expired {
+    pub(super) numbers: Vec<u64>,
+    /// How many of them were handshakes.
+    pub(super) handshakes: usize,
 }
 
 /// Ids stay below 2^50, so that they are exact in every language and have room to grow.
@@ -52,11 +66,23 @@ impl Calls {
         let (first, _) = uuid::Uuid::new_v4().as_u64_pair();
         let next = AtomicU64::new(first >> UNUSED_BITS);
         let revision = Mutex::new(Revision::NEWEST_WITH_HANDSHAKE);
-        Arc::new(Self { audience, waiting: Mutex::default(), next, outgoing, patience, mirrors, revision, held })
+        Arc::new(Self {
+            audience,
+            waiting: Mutex::default(),
+            next,
+            outgoing,
+            patience,
+            mirrors,
+            revision,
+            has_served: AtomicBool::new(false),
+            unread: Lapses::default(),
+            held,
+        })
     }
 
-    /// Sends a request. What comes back for it goes to the stream, which is over with the answer if `ends_stream`.
-    pub(super) fn begin(
+    /// Sends a request, as soon as the server has read enough for it. What comes back goes to the stream, which is over with
+    /// the answer if `ends_stream`. Whoever stops to wait has not asked.
+    pub(super) async fn begin(
         self: &Arc<Self>,
         message: &Message,
         caller: Caller<'_>,
@@ -67,33 +93,68 @@ impl Calls {
         let share = caller.client.map(|client| client.load().take(kept_bytes(message))).transpose()?;
         let owed = (!ends_stream).then(|| stream.owe());
         let owner = caller.client.map(|client| Arc::clone(&client.id));
-        Ok(self.send_call(message, |call| Call { owner, share, owed, older, ..call }, stream)?)
+        Ok(self.send_call(message, |call| Call { owner, share, owed, older, ..call }, stream).await?)
     }
 
     /// The same for a request that stands alone, as a client of such a server sent it.
-    pub(super) fn begin_alone(
+    pub(super) async fn begin_alone(
         self: &Arc<Self>,
         message: &Message,
         stream: &Arc<EventStream>,
         alone: Alone,
     ) -> Result<Ticket, Unsent> {
-        Ok(self.send_call(message, |call| Call { alone: Some(alone), ..call }, stream)?)
+        Ok(self.send_call(message, |call| Call { alone: Some(alone), ..call }, stream).await?)
     }
 
-    fn send_call(
+    async fn send_call(
         self: &Arc<Self>,
         message: &Message,
         finish: impl FnOnce(Call) -> Call,
         stream: &Arc<EventStream>,
     ) -> Result<Ticket, Full> {
         let (number, line) = self.await_answer(message, finish, stream);
-        self.sent(number, self.outgoing.send(line))?;
-        Ok(Ticket::new(self, number))
+        let ticket = Ticket::new(self, number);
+        // Most of the time there is room.
+        if self.outgoing.send(line).is_err() {
+            self.send_in_turn(number, message).await?;
+        }
+        Ok(ticket)
+    }
+
+    /// Sends a request when the server has read enough, unless it is called off before. Then whoever asked was told.
+    async fn send_in_turn(&self, number: u64, message: &Message) -> Result<(), Full> {
+        let (held_back, called_off) = oneshot::channel();
+        match self.waiting.lock().get_mut(&number) {
+            Some(call) => call.held_back = Some(held_back),
+            None => return Ok(()),
+        }
+        tokio::select! {
+            room = self.turn(message.text().len()) => {
+                let room = room.inspect_err(|Full| self.warn_unread())?;
+                let line = self.passed(message, number);
+                if self.waiting.lock().get_mut(&number).is_some_and(|call| call.held_back.take().is_some()) {
+                    room.send(line);
+                }
+            }
+            _ = called_off => {}
+        }
+        Ok(())
+    }
+
+    /// Waits for room for what a client says, as long as a request may take.
+    async fn turn(&self, bytes: usize) -> Result<Room<'_>, Full> {
+        tokio::time::timeout(self.patience, self.outgoing.turn(bytes)).await.unwrap_or(Err(Full))
+    }
+
+    fn warn_unread(&self) {
+        if let Some(times) = self.unread.failed() {
+            tracing::warn!(times, "the MCP server does not read fast enough; what clients say is not sent");
+        }
     }
 
     /// Asks for something whose answer nobody needs, and which the server has to hear although clients are told to wait.
     pub(super) fn tell(&self, request: &Message) -> Result<(), Full> {
-        let (number, line) = self.await_answer(request, |call| call, &EventStream::new(0, false));
+        let (number, line) = self.await_nothing(request);
         self.sent(number, self.outgoing.insist(line))
     }
 
@@ -104,8 +165,13 @@ impl Calls {
 
     /// Asks for something whose answer nobody needs, where there is room for it.
     pub(super) fn tell_in(&self, room: Room<'_>, request: &Message) {
-        let (_, line) = self.await_answer(request, |call| call, &EventStream::new(0, false));
+        let (_, line) = self.await_nothing(request);
         room.send(line);
+    }
+
+    /// The same as [`Calls::await_answer`] for a request of our own, whose answer nobody needs.
+    fn await_nothing(&self, request: &Message) -> (u64, Bytes) {
+        self.await_answer(request, |call| Call { is_ours: true, ..call }, &EventStream::new(0, false))
     }
 
     /// What is not sent has no answer.
@@ -122,7 +188,7 @@ impl Calls {
         stream: &Arc<EventStream>,
     ) -> (u64, Bytes) {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let is_listening = message.method() == method::LISTEN;
+        let (begun, is_listening) = (Instant::now(), message.method() == method::LISTEN);
         let call = finish(Call {
             owner: None,
             share: None,
@@ -131,10 +197,14 @@ impl Calls {
             stream: Arc::clone(stream),
             owed: None,
             is_listening,
+            is_handshake: message.method() == method::INITIALIZE,
+            is_ours: matches!(message.method(), method::INITIALIZE | method::DISCOVER),
             lists_tools: message.method() == method::TOOLS_LIST,
             older: None,
             alone: None,
-            deadline: (!is_listening).then(|| Instant::now() + self.patience),
+            held_back: None,
+            begun,
+            deadline: (!is_listening).then(|| begun + self.patience),
         });
         self.waiting.lock().insert(number, call);
         (number, self.passed(message, number))
@@ -160,9 +230,14 @@ impl Calls {
         &self.mirrors
     }
 
-    /// Sends something that has no answer.
-    pub(super) fn send(&self, line: Bytes) -> Result<(), Full> {
-        self.outgoing.send(line)
+    /// Sends something that has no answer, as soon as the server has read enough for it.
+    pub(super) async fn send(&self, line: Bytes) -> Result<(), Full> {
+        self.turn(line.len()).await.inspect_err(|Full| self.warn_unread()).map(|room| room.send(line))
+    }
+
+    /// Sends something that has no answer and that the server has to hear although clients are told to wait.
+    pub(super) fn insist(&self, line: Bytes) -> Result<(), Full> {
+        self.outgoing.insist(line)
     }
 
     /// What the server knows the request by that a session knows by this id.
@@ -178,7 +253,9 @@ impl Calls {
             if call.ends_stream() {
                 call.stream.end(None, End::Closed);
             }
-            self.tell_cancelled(number, "nobody waits for it any more");
+            if call.is_sent() {
+                self.tell_cancelled(number, "nobody waits for it any more");
+            }
         }
     }
 
@@ -188,7 +265,9 @@ impl Calls {
         let left: Vec<_> = self.waiting.lock().extract_if(|_, call| is_its(call)).collect();
         for (number, call) in left {
             call.fail(&Fault::new(INTERNAL_ERROR, "the session has ended"), End::Closed);
-            self.tell_cancelled(number, "its session has ended");
+            if call.is_sent() {
+                self.tell_cancelled(number, "its session has ended");
+            }
         }
     }
 
@@ -198,12 +277,21 @@ impl Calls {
         }
     }
 
+    /// Whether the server has answered what a client asked, since this was last asked.
+    pub(super) fn has_served(&self) -> bool {
+        self.has_served.swap(false, Ordering::Relaxed)
+    }
+
     /// Hands an answer to whoever asked. One that nobody waits for is lost, and then the answer is no.
     pub(super) fn answered(&self, message: &Message) -> bool {
         let call = message.id().and_then(|id| id.parse::<u64>().ok()).and_then(|id| self.waiting.lock().remove(&id));
         let (Some(call), Some(id)) = (call, message.id_span()) else { return false };
         if let Some(list) = message.result().filter(|_| call.lists_tools) {
             self.mirrors.learn(list);
+        }
+        // It is written once, and not for each of them.
+        if !call.is_ours && !self.has_served.load(Ordering::Relaxed) {
+            self.has_served.store(true, Ordering::Relaxed);
         }
         call.answer(message, id, &self.held);
         true
@@ -248,13 +336,15 @@ impl Calls {
     }
 
     /// Ends the requests that have waited too long, and gives their numbers: they are to be called off.
-    pub(super) fn expire(&self, now: Instant) -> Vec<u64> {
-        let mut expired = Vec::new();
+    pub(super) fn expire(&self, now: Instant) -> Expired {
+        let mut expired = Expired::default();
         self.waiting.lock().retain(|number, call| {
-            let is_late = call.deadline.is_some_and(|deadline| deadline <= now);
+            // Whoever waits to send one knows how long.
+            let is_late = call.is_sent() && call.deadline.is_some_and(|deadline| deadline <= now);
             if is_late {
-                expired.push(*number);
-                call.fail(&Fault::new(TRANSPORT_ERROR, "Timeout"), End::TimedOut);
+                expired.numbers.push(*number);
+                expired.handshakes += usize::from(call.is_handshake);
+                call.fail(&call.timeout(), End::TimedOut);
             }
             !is_late
         });

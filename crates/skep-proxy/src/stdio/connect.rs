@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::io::ErrorKind;
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,8 +39,9 @@ pub struct Streams {
     pub input: Box<dyn AsyncWrite + Send + Unpin>,
     /// What it writes.
     pub output: Box<dyn AsyncRead + Send + Unpin>,
-    /// Ends the server when the streams are closed. It holds what has to be kept for as long as they are used.
-    pub ending: BoxFuture<'static, ()>,
+    /// Ends the server when the streams are closed, and tells how it ended, if that is known. It holds what has to be kept
+    /// for as long as they are used.
+    pub ending: BoxFuture<'static, Option<ExitStatus>>,
 }
 
 impl fmt::Debug for Streams {
@@ -102,25 +103,26 @@ impl ChildProcess {
 
 /// Ends a process whose input is closed, and all that it has started: they are waited for, then asked, then not asked any
 /// more.
-async fn end(mut child: Child) {
+async fn end(mut child: Child) -> Option<ExitStatus> {
     let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
     for signal in [Signal::TERM, Signal::KILL] {
-        if tokio::time::timeout(PATIENCE, gone(&mut child, group)).await.is_ok() {
-            return;
+        if let Ok(status) = tokio::time::timeout(PATIENCE, gone(&mut child, group)).await {
+            return status;
         }
         let told = group.map(|group| kill_process_group(group, signal));
         tracing::debug!(?signal, ?told, "the MCP server does not end");
     }
-    let _ = tokio::time::timeout(PATIENCE, gone(&mut child, group)).await;
+    tokio::time::timeout(PATIENCE, gone(&mut child, group)).await.unwrap_or_default()
 }
 
-/// Waits for the end of a process and of its group.
-async fn gone(child: &mut Child, group: Option<Pid>) {
-    let _ = child.wait().await;
+/// Waits for the end of a process and of its group, and tells how the process ended.
+async fn gone(child: &mut Child, group: Option<Pid>) -> Option<ExitStatus> {
+    let status = child.wait().await.ok();
     // Nobody tells when somebody else's children end.
     while group.is_some_and(|group| test_kill_process_group(group).is_ok()) {
         tokio::time::sleep(LOOK_AGAIN).await;
     }
+    status
 }
 
 /// Processes of this machine, so many at the same time.

@@ -62,6 +62,8 @@ pub(crate) enum End {
     TimedOut,
     /// The server went away.
     Lost,
+    /// The proxy stops.
+    Stopped,
     /// Nobody wants it any more.
     Closed,
 }

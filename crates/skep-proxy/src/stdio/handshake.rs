@@ -13,7 +13,7 @@ use skep_mcp::{Id, Message, Param, Revision, json, method, translate};
 
 use super::audience::Audience;
 use super::caller::Caller;
-use super::calls::Calls;
+use super::calls::{Calls, Unsent};
 use super::events::{End, EventStream};
 use super::outbox::Full;
 use crate::eras::line::{Lost, NoSession};
@@ -44,7 +44,7 @@ impl Refusal {
         match self {
             Self::Error(error) => NoSession::Refused(error.to_string()),
             Self::Silence => NoSession::Lost(Lost::TimedOut),
-            Self::Full => NoSession::Full,
+            Self::Full => NoSession::Lost(Lost::Refused(Box::new(Full::answer()))),
         }
     }
 }
@@ -114,7 +114,7 @@ impl Handshake {
 
 async fn ask(calls: Arc<Calls>, request: Message, audience: Audience) -> Result<Agreed, Failure> {
     let stream = EventStream::new(0, false);
-    let ticket = calls.begin(&request, Caller::default(), &stream, true).map_err(|_| Refusal::Full)?;
+    let ticket = calls.begin(&request, Caller::default(), &stream, true).await.map_err(|_| Refusal::Full)?;
     // A handshake is never called off.
     ticket.keep();
     let (end, answer) = stream.outcome().await;
@@ -129,7 +129,7 @@ async fn ask(calls: Arc<Calls>, request: Message, audience: Audience) -> Result<
         calls.speak(revision);
     }
     let initialized = format!(r#"{{"jsonrpc":"2.0","method":"{}"}}"#, method::INITIALIZED);
-    calls.send(initialized.into()).map_err(|Full| Refusal::Full)?;
+    calls.insist(initialized.into()).map_err(|Full| Refusal::Full)?;
     Ok(promised(result, audience).into())
 }
 
@@ -192,6 +192,7 @@ pub(super) fn answer(offer: &Message, agreed: &str) -> (String, Revision) {
 pub(super) fn refusal(id: Option<&Id>, refusal: &Refusal) -> String {
     match (refusal, id) {
         (Refusal::Error(error), Some(id)) => format!(r#"{{"jsonrpc":"2.0","id":{},"error":{error}}}"#, id.as_json()),
+        (Refusal::Full, _) => Unsent::Full.fault().answer(id),
         _ => Fault::new(INTERNAL_ERROR, "the MCP server does not answer the handshake").answer(id),
     }
 }

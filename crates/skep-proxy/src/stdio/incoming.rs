@@ -35,7 +35,7 @@ impl Bridge {
             Ok(Payload::Single(message)) => self.take(&message),
             Ok(Payload::Batch(messages)) => messages.iter().flatten().for_each(|message| self.take(message)),
             Err(error) => {
-                tracing::debug!(%error, bytes = line.len(), "the MCP server wrote a line that is no message");
+                self.oddities().wrote(&line, &error);
                 if error.is_too_deep() {
                     self.lose_answer(&Ends::of(&line), &format!("it nests deeper than {} values", json::DEPTH));
                 }
@@ -99,7 +99,7 @@ impl Bridge {
                 }
             }
         };
-        self.calls().send(answer.into()).is_ok()
+        self.calls().insist(answer.into()).is_ok()
     }
 
     /// Hands a notification to those it is for.

@@ -1,5 +1,6 @@
 //! The connection to the server, made again when it breaks.
 
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,6 +12,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::bridge::Bridge;
+use super::calls::Expired;
 use super::connect::{ConnectError, Connector, Streams};
 use super::outbox::Queued;
 use crate::budget::SMALL;
@@ -22,7 +24,7 @@ const ATTEMPTS: u32 = 10;
 /// How long to wait after the first failure; twice as long after each one that follows.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// A connection that lasted so long was no failure.
+/// A connection that lasted so long was no failure. Nor was one on which a client was answered.
 const STEADY: Duration = Duration::from_mins(1);
 /// How long a server that has closed its input may go on to say something.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -38,9 +40,9 @@ pub enum LinkError {
     /// It cannot be connected to.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// It ends again and again.
-    #[error("the MCP server ended {ATTEMPTS} times in a row")]
-    Unstable,
+    /// It ends again and again, the last time like this.
+    #[error("the MCP server ended {ATTEMPTS} times in a row before it answered anything{0}")]
+    Unstable(String),
 }
 
 impl Bridge {
@@ -87,12 +89,13 @@ impl Bridge {
                 Err(error) => problem = Some(error),
             }
             self.lose();
-            self.await_endings().await;
-            failures = if begun.elapsed() > STEADY { 0 } else { failures + 1 };
+            let how = self.await_endings().await.map(|status| format!(" ({status})")).unwrap_or_default();
+            let has_served = self.calls().has_served();
+            failures = if has_served || begun.elapsed() > STEADY { 0 } else { failures + 1 };
             if failures >= ATTEMPTS {
-                return Err(problem.map_or(LinkError::Unstable, LinkError::Connect));
+                return Err(problem.map_or(LinkError::Unstable(how), LinkError::Connect));
             }
-            let reason = problem.map_or_else(|| "the MCP server ended".to_owned(), |error| error.to_string());
+            let reason = problem.map_or_else(|| format!("the MCP server ended{how}"), |error| error.to_string());
             tracing::warn!(reason, failures, "connecting to the MCP server again");
             self.readiness().set(State::Waiting(reason.into()));
             let pause = FIRST_PAUSE * 2_u32.saturating_pow(failures.saturating_sub(1));
@@ -146,7 +149,8 @@ impl Bridge {
         let calls = async {
             loop {
                 tokio::time::sleep(SWEEP).await;
-                let expired = self.calls().expire(Instant::now());
+                let Expired { numbers: expired, handshakes } = self.calls().expire(Instant::now());
+                self.oddities().kept_silent(expired.len(), handshakes, self.limits().request);
                 // A server that hangs reads nothing, and meanwhile others are late.
                 let _ = tokio::time::timeout(SWEEP, self.calls().call_off(expired)).await;
             }
@@ -170,7 +174,7 @@ impl Bridge {
 /// Ends the server with the conversation.
 struct Ending<'a> {
     bridge: &'a Bridge,
-    server: Option<BoxFuture<'static, ()>>,
+    server: Option<BoxFuture<'static, Option<ExitStatus>>>,
 }
 
 impl Drop for Ending<'_> {

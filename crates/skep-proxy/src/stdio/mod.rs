@@ -20,6 +20,7 @@ mod link;
 pub(crate) mod load;
 pub(crate) mod log_level;
 pub(crate) mod mirrors;
+mod oddities;
 mod other_era;
 mod outbox;
 mod process_line;

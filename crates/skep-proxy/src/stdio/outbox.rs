@@ -36,11 +36,16 @@ pub(super) struct Full;
 
 /// Room for one line, which is there for certain.
 #[derive(Debug)]
-pub(super) struct Room<'a>(mpsc::Permit<'a, Queued>);
+pub(super) struct Room<'a> {
+    place: mpsc::Permit<'a, Queued>,
+    /// What a client may take of it.
+    share: Option<OwnedSemaphorePermit>,
+    bytes: Held,
+}
 
 impl Room<'_> {
     pub(super) fn send(self, line: Bytes) {
-        self.0.send(Queued { line: on_one_line(line), room: None, bytes: Held::default() });
+        self.place.send(Queued { line: on_one_line(line), room: self.share, bytes: self.bytes });
     }
 }
 
@@ -67,7 +72,15 @@ impl Outbox {
 
     /// Waits until the server has read enough to be told something else.
     pub(super) async fn room(&self) -> Result<Room<'_>, Full> {
-        self.lines.reserve().await.map(Room).map_err(|_| Full)
+        Ok(Room { place: self.lines.reserve().await.map_err(|_| Full)?, share: None, bytes: Held::default() })
+    }
+
+    /// Waits until a client may say something of so many bytes, after all who wait already.
+    pub(super) async fn turn(&self, bytes: usize) -> Result<Room<'_>, Full> {
+        // Those that are large wait for each other before they take a place from those that are not.
+        let bytes = self.bytes.wait(bytes.min(limits::QUEUED_BYTES)).await.map_err(|_| Full)?;
+        let share = Arc::clone(&self.room).acquire_owned().await.map_err(|_| Full)?;
+        Ok(Room { share: Some(share), bytes, ..self.room().await? })
     }
 
     /// Whether the server was given everything.
@@ -107,6 +120,19 @@ mod tests {
         while outgoing.try_recv().is_ok() {}
         outbox.send(vec![b'x'; limits::QUEUED_BYTES + 1].into()).unwrap();
         assert_eq!(outbox.send(large), Err(Full));
+    }
+
+    #[tokio::test]
+    async fn large_lines_wait_for_each_other_and_small_ones_pass_them() {
+        let (outbox, mut outgoing) = Outbox::new(2);
+        outbox.send(vec![b'x'; limits::QUEUED_BYTES].into()).unwrap();
+        let mut large = Box::pin(outbox.turn(2 * limits::QUEUED_BYTES));
+        assert!(futures::poll!(&mut large).is_pending());
+        outbox.turn(1).await.unwrap().send(Bytes::from_static(b"small"));
+        drop(outgoing.recv().await);
+        large.await.unwrap().send(Bytes::from_static(b"large"));
+        assert_eq!(outgoing.recv().await.unwrap().line, "small");
+        assert_eq!(outgoing.recv().await.unwrap().line, "large");
     }
 
     #[tokio::test]

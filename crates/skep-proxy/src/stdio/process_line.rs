@@ -45,8 +45,8 @@ impl Line for ProcessLine {
             }
             // Whoever has the process alone hears all that it says.
             let stream = EventStream::new(0, self.bridge.audience() == Audience::OneSession);
-            let ticket =
-                self.bridge.calls().begin(request, Caller::default(), &stream, true).map_err(|_| Lost::Unreached)?;
+            let ticket = self.bridge.calls().begin(request, Caller::default(), &stream, true).await;
+            let ticket = ticket.map_err(|why| Lost::Refused(Box::new(why.answer(request))))?;
             Ok(stream.messages(ticket))
         })
     }
@@ -54,19 +54,19 @@ impl Line for ProcessLine {
     fn hear<'a>(&'a self, request: &'a Message) -> BoxFuture<'a, Result<Message, Lost>> {
         Box::pin(async {
             let stream = EventStream::new(0, false);
-            let ticket = self.bridge.calls().begin(request, Caller::default(), &stream, true);
+            let ticket = self.bridge.calls().begin(request, Caller::default(), &stream, true).await;
             // Whoever stops to wait calls it off.
-            let _ticket = ticket.map_err(|_| Lost::Unreached)?;
+            let _ticket = ticket.map_err(|why| Lost::Refused(Box::new(why.answer(request))))?;
             match stream.outcome().await {
                 (End::Answered | End::Refused(_), answer) => Message::read(answer).map_err(|_| Lost::Unreached),
                 (End::TimedOut, _) => Err(Lost::TimedOut),
-                (End::Lost | End::Closed, _) => Err(Lost::Unreached),
+                (End::Lost | End::Stopped | End::Closed, _) => Err(Lost::Unreached),
             }
         })
     }
 
     fn tell(&self, message: Bytes) -> BoxFuture<'_, bool> {
-        Box::pin(std::future::ready(self.bridge.calls().send(message).is_ok()))
+        Box::pin(async { self.bridge.calls().send(message).await.is_ok() })
     }
 
     fn overhear(&self) -> BoxFuture<'_, Option<Replies>> {

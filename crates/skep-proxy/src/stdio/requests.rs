@@ -11,7 +11,8 @@ use super::bridge::Bridge;
 use super::caller::Caller;
 use super::clients::Client;
 use super::events::{End, EventStream};
-use super::handshake;
+use super::handshake::{self, Refusal};
+use super::outbox::Full;
 use super::subscriptions::Changed;
 use crate::answer::{self, Answer};
 
@@ -19,14 +20,17 @@ impl Bridge {
     /// Makes sure that the server is past its handshake, whoever asks.
     pub(super) async fn require_handshake(&self, message: &Message) -> Result<(), Answer> {
         let agreed = self.handshake().agree(self.calls(), None).await;
-        agreed.map(drop).map_err(|refusal| {
-            let id = message.owned_id();
-            answer::json(StatusCode::BAD_GATEWAY, handshake::refusal(id.as_ref(), &refusal))
+        agreed.map(drop).map_err(|refusal| match &*refusal {
+            Refusal::Full => Full::answer(),
+            refusal => {
+                let id = message.owned_id();
+                answer::json(StatusCode::BAD_GATEWAY, handshake::refusal(id.as_ref(), refusal))
+            }
         })
     }
 
     /// Takes a message of a session that wants no answer.
-    pub(super) fn notified(&self, client: &Client, message: &Message) {
+    pub(super) async fn notified(&self, client: &Client, message: &Message) {
         match message.method() {
             // The server was told when its handshake was made.
             method::INITIALIZED => {}
@@ -39,7 +43,7 @@ impl Bridge {
                 }
             }
             name => {
-                if self.calls().send(message.text().clone()).is_err() {
+                if self.calls().send(message.text().clone()).await.is_err() {
                     tracing::error!(method = name, "the MCP server does not read; a notification is lost");
                 }
             }
@@ -48,8 +52,8 @@ impl Bridge {
 
     /// Takes the answer of a client to a question of the server. A server that clients share asks nothing, so that there it
     /// can only be the answer to a question of somebody else.
-    pub(super) fn replied(&self, message: &Message) {
-        if self.audience() == Audience::OneSession && self.calls().send(message.text().clone()).is_err() {
+    pub(super) async fn replied(&self, message: &Message) {
+        if self.audience() == Audience::OneSession && self.calls().send(message.text().clone()).await.is_err() {
             tracing::error!("the MCP server does not read; the answer to its question is lost");
         }
     }
@@ -132,7 +136,7 @@ impl Bridge {
     /// Sends a request and waits for its answer.
     async fn forward(&self, caller: Caller<'_>, message: &Message) -> (End, Bytes) {
         let stream = EventStream::new(0, false);
-        match self.calls().begin(message, caller, &stream, true) {
+        match self.calls().begin(message, caller, &stream, true).await {
             Ok(_ticket) => stream.outcome().await,
             Err(why) => (End::Lost, why.fault().answer(message.owned_id().as_ref()).into()),
         }

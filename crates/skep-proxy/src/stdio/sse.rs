@@ -11,7 +11,7 @@ use skep_mcp::{Kind, Message, Payload, Revision, header, method};
 
 use super::bridge::Bridge;
 use super::caller::Caller;
-use super::calls::{Ticket, Unsent};
+use super::calls::Ticket;
 use super::clients::Client;
 use super::connect::Connector;
 use super::handshake;
@@ -159,30 +159,26 @@ impl Sse {
         };
         let message = intake::within_session(&message).unwrap_or(message);
         match message.kind() {
-            Kind::Request => begin(bridge, client, message)?,
+            Kind::Request => begin(bridge, client, message).await?,
             _ if let Some(client) = bridge.legacy_client(&client.id) => client.note(message),
-            Kind::Notification => bridge.notified(&client, &message),
-            Kind::Response => bridge.replied(&message),
+            Kind::Notification => bridge.notified(&client, &message).await,
+            Kind::Response => bridge.replied(&message).await,
         }
         Ok(answer::accepted())
     }
 }
 
 /// Sends a request on its way. Its answer goes to the stream.
-fn begin(bridge: Arc<Bridge>, client: Arc<Client>, message: Message) -> Result<(), Answer> {
+async fn begin(bridge: Arc<Bridge>, client: Arc<Client>, message: Message) -> Result<(), Answer> {
     if let Some(reason) = bridge.readiness().reason() {
         return Err(answer::not_ready(&reason));
     }
-    let failed = || answer::text(StatusCode::INTERNAL_SERVER_ERROR, "Failed to send message to destination");
     if !client.background().has_room() {
-        return Err(failed());
+        return Err(answer::text(StatusCode::INTERNAL_SERVER_ERROR, "Failed to send message to destination"));
     }
     if !needs_us(message.method()) && bridge.handshake().is_agreed() {
-        let ticket = bridge.calls().begin(&message, Caller::from(&*client), client.background(), false);
-        return ticket.map(Ticket::keep).map_err(|why| match why {
-            Unsent::TooMuch => TooMuch::answer(&message),
-            Unsent::Full => failed(),
-        });
+        let ticket = bridge.calls().begin(&message, Caller::from(&*client), client.background(), false).await;
+        return ticket.map(Ticket::keep).map_err(|why| why.answer(&message));
     }
     let share = client.load().take(message.text().len()).map_err(|TooMuch| TooMuch::answer(&message))?;
     let owed = client.background().owe();

@@ -7,7 +7,7 @@ use skep_mcp::Message;
 use skep_mcp::era::Era;
 
 use super::calls::Ticket;
-use super::streamable::{Streamable, unsent};
+use super::streamable::Streamable;
 use crate::answer::{self, Answer};
 use crate::eras::alone::Alone;
 use crate::eras::listeners::Place;
@@ -42,8 +42,8 @@ impl Streamable {
         let alone = Alone { request: message.clone(), states, mirrors: Arc::clone(self.0.calls().mirrors()) };
         let reply = Reply { accepts, era: Era::Modern, client: None };
         let stream = reply.stream();
-        let ticket = self.0.calls().begin_alone(opened.as_ref().unwrap_or(message), &stream, alone);
-        let ticket = ticket.map_err(|why| unsent(why, &reply, message))?;
+        let ticket = self.0.calls().begin_alone(opened.as_ref().unwrap_or(message), &stream, alone).await;
+        let ticket = ticket.map_err(|why| why.answer(message))?;
         Ok(reply.give(&stream, ticket, Ticket::keep).await)
     }
 }

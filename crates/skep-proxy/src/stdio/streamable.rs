@@ -10,11 +10,10 @@ use skep_mcp::{Kind, Message, Payload, Revision, header, method};
 
 use super::bridge::Bridge;
 use super::caller::Caller;
-use super::calls::{Ticket, Unsent};
+use super::calls::Ticket;
 use super::clients::Client;
 use super::connect::Connector;
 use super::handshake;
-use super::load::TooMuch;
 use super::other_era::Place;
 use super::processes::Begun;
 use crate::answer::{self, Answer};
@@ -126,8 +125,8 @@ impl Streamable {
             (Kind::Request, client) => {
                 return self.request(Reply { accepts, era: Era::Legacy, client }, without, message).await;
             }
-            (Kind::Notification, Some(client)) => self.0.notified(&client, message),
-            (Kind::Response, Some(_)) => self.0.replied(message),
+            (Kind::Notification, Some(client)) => self.0.notified(&client, message).await,
+            (Kind::Response, Some(_)) => self.0.replied(message).await,
             // All share the process then, and it would hear that from nobody.
             (Kind::Notification | Kind::Response, None) => return Err(intake::of_no_session()),
         }
@@ -154,8 +153,7 @@ impl Streamable {
         }
         let stream = reply.stream();
         let caller = Caller::of(reply.client.as_deref(), Some(without));
-        let ticket = self.0.calls().begin(message, caller, &stream, true);
-        let ticket = ticket.map_err(|why| unsent(why, &reply, message))?;
+        let ticket = self.0.calls().begin(message, caller, &stream, true).await.map_err(|why| why.answer(message))?;
         Ok(reply.give(&stream, ticket, Ticket::keep).await)
     }
 
@@ -209,17 +207,6 @@ async fn initialize(begun: Begun, owner: Owner<'_>, accepts: Accepts, message: &
 /// The name of the session that a request is about. What stands alone is about none, whatever it names.
 fn named(headers: &HeaderMap) -> Result<Option<&str>, Answer> {
     Ok(intake::session(headers)?.filter(|_| !intake::is_modern(headers)))
-}
-
-/// A request cannot be sent.
-pub(super) fn unsent(why: Unsent, reply: &Reply, message: &Message) -> Answer {
-    match why {
-        Unsent::TooMuch => TooMuch::answer(message),
-        Unsent::Full if reply.accepts.events => {
-            whole(reply.accepts, why.fault().answer(message.owned_id().as_ref()).into())
-        }
-        Unsent::Full => answer::text(StatusCode::INTERNAL_SERVER_ERROR, "Failed to process request"),
-    }
 }
 
 #[cfg(test)]

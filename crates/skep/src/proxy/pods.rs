@@ -46,7 +46,14 @@ impl Connector for PodStreams {
                     tracing::info!(pod = attached.pod, "attached to the MCP server");
                     let (input, output) = (attached.input, attached.output);
                     let process = attached.process;
-                    Ok(Streams { input, output, ending: Box::pin(async move { drop(process) }) })
+                    Ok(Streams {
+                        input,
+                        output,
+                        ending: Box::pin(async move {
+                            drop(process);
+                            None
+                        }),
+                    })
                 }
                 // It has tried for long.
                 Err(error) => Err(ConnectError { message: error.to_string(), is_final: true }),

@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn a_command_that_does_not_stay_is_named_with_a_hint() {
         let said = |error: LinkError| crate::hint::report(&naming(OsStr::new("sh"), error.into()));
-        let unstable = said(LinkError::Unstable);
+        let unstable = said(LinkError::Unstable(" (exit status: 1)".to_owned()));
         assert!(unstable.starts_with("error: sh: the MCP server ended 10 times"), "{unstable}");
         assert!(unstable.contains("hint: it has to stay"), "{unstable}");
         let connect = ConnectError { message: "cannot start sh: no".to_owned(), is_final: true };

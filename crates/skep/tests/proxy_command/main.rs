@@ -172,7 +172,8 @@ fn an_answer_is_awaited_for_as_long_as_somebody_says() {
         let proxy = Serving::start_with(&[&ANY[..], flags, &command].concat(), &variables);
         let mut late = proxy.call_in(&proxy.session(), "slow", &json!({"seconds": 60}));
         let told = late.message().unwrap();
-        assert_eq!((&told["id"], &told["error"]["message"]), (&json!(2), &json!("Timeout")), "{flags:?}");
+        let expected = json!("Timeout: the MCP server has not answered within 1s");
+        assert_eq!((&told["id"], &told["error"]["message"]), (&json!(2), &expected), "{flags:?}");
     }
     for (flags, told) in [
         (&["--request-timeout", "soon", "--", "true"][..], "write it like 90s"),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::header::ACCEPT;
 use http::{HeaderValue, Method, StatusCode, Uri};
@@ -102,7 +103,7 @@ impl SseServer {
                 () = reading => {}
             }
         }));
-        Streams { input: Box::new(input), output: Box::new(output), ending: Box::pin(end(talking)) }
+        Streams { input: Box::new(input), output: Box::new(output), ending: Box::pin(end(talking).map(|()| None)) }
     }
 }
 

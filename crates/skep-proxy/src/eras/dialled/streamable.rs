@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use futures::StreamExt as _;
 use futures::future::BoxFuture;
+use futures::{FutureExt as _, StreamExt as _};
 use http::HeaderValue;
 use parking_lot::Mutex;
 use skep_mcp::fault::{Fault, INTERNAL_ERROR};
@@ -78,7 +78,8 @@ impl Connector for StreamableServer {
                 () = &mut writing => {}
             }
         }));
-        let ending = Box::pin(end(running, session, Arc::clone(&self.credentials)));
+        let ended = end(running, session, Arc::clone(&self.credentials));
+        let ending = Box::pin(ended.map(|()| None));
         Box::pin(std::future::ready(Ok(Streams { input: Box::new(input), output: Box::new(output), ending })))
     }
 }

@@ -11,7 +11,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use serde::Serialize;
 
 use super::settings::AuditError;
-use crate::middleware::lapses::{TOLD_EVERY, Untold};
+use crate::lapses::{TOLD_EVERY, Untold};
 
 /// Room for a line.
 const ROOM: usize = 1 << 10;

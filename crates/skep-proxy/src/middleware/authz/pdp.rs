@@ -19,8 +19,8 @@ use super::Verdict;
 use super::hints::Hints;
 use super::question::{Feature, Question};
 use crate::fetch::{FetchError, FetchPolicy, Fetcher, FilesError, TlsFiles, without_user};
+use crate::lapses::Lapses;
 use crate::middleware::ambiguity::read_once;
-use crate::middleware::lapses::Lapses;
 
 /// How long a decision may take, unless something else is said.
 const PATIENCE: Duration = Duration::from_secs(30);

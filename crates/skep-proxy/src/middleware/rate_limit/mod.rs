@@ -24,10 +24,10 @@ use self::check::{PER_USER, SHARED};
 use self::memory::MemoryBuckets;
 use self::redis::{CountError, RedisBuckets};
 use super::exchange::{Exchange, messages};
-use super::lapses::Lapses;
 use super::layer::{Layer, Next};
 use super::refusal::Refusal;
 use crate::answer::Answer;
+use crate::lapses::Lapses;
 use crate::sessions::Redis;
 
 /// A bucket that is full again after a while.

@@ -20,12 +20,12 @@ use self::document::{About, principal};
 use self::round::{Changed, Hook};
 pub use self::signature::{Secret, SecretError};
 use super::exchange::{AsSent, Exchange, messages};
-use super::lapses::Lapses;
 use super::layer::{Layer, Next};
 use super::refusal::Refusal;
 use super::tools::ToolRules;
 use crate::answer::Answer;
 use crate::fetch::{FetchError, FilesError, TlsFiles};
+use crate::lapses::Lapses;
 
 /// Bytes of a message that callbacks are asked about.
 const LARGEST_MESSAGE: usize = 1 << 20;

@@ -10,7 +10,7 @@ use super::document::{About, Verdict};
 use super::signature::{self, Secret};
 use super::{FailurePolicy, Power, WebhookError, WebhookSettings, patch};
 use crate::fetch::{FetchPolicy, Fetcher};
-use crate::middleware::lapses::Lapses;
+use crate::lapses::Lapses;
 use crate::middleware::refusal::Refusal;
 
 /// Bytes of an answer.

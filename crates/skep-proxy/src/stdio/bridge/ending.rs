@@ -1,5 +1,6 @@
 //! The end of a server, and of the bridge to it.
 
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -8,6 +9,7 @@ use tokio::runtime::Handle;
 
 use super::Bridge;
 use crate::readiness::State;
+use crate::reply::STOPPING;
 use crate::stdio::events::End;
 
 /// How often it is looked whether all requests are answered, when the proxy stops.
@@ -29,17 +31,21 @@ impl Bridge {
     }
 
     /// Ends a server whose streams are closed, whoever waits for that.
-    pub(in crate::stdio) fn end_server(&self, ending: BoxFuture<'static, ()>) {
+    pub(in crate::stdio) fn end_server(&self, ending: BoxFuture<'static, Option<ExitStatus>>) {
         // Without a runtime this process is about to end, and whatever is held ends with it.
         if let Ok(runtime) = Handle::try_current() {
             self.endings.lock().spawn_on(ending, &runtime);
         }
     }
 
-    /// Waits for the end of servers whose streams are closed.
-    pub(in crate::stdio) async fn await_endings(&self) {
+    /// Waits for the end of servers whose streams are closed, and tells how the last one ended, if that is known.
+    pub(in crate::stdio) async fn await_endings(&self) -> Option<ExitStatus> {
+        let mut last = None;
         // They stay where they are, so that they go on when nobody waits any more.
-        while std::future::poll_fn(|context| self.endings.lock().poll_join_next(context)).await.is_some() {}
+        while let Some(ended) = std::future::poll_fn(|context| self.endings.lock().poll_join_next(context)).await {
+            last = ended.ok().flatten();
+        }
+        last
     }
 
     /// Ends the sessions that have processes of their own, with time for what is under way in them.
@@ -67,7 +73,7 @@ impl Bridge {
     /// Ends everything.
     pub(in crate::stdio) fn close(&self) {
         self.readiness.set(State::Waiting("the proxy is stopping".into()));
-        self.calls.fail_all(&Fault::new(TRANSPORT_ERROR, "Timeout"), End::TimedOut);
+        self.calls.fail_all(&Fault::new(TRANSPORT_ERROR, STOPPING), End::Stopped);
         for (_, client) in self.legacy_clients.lock().drain() {
             client.close();
         }

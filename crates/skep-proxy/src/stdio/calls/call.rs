@@ -1,12 +1,14 @@
 //! One request that waits for its answer.
 
+use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use skep_mcp::fault::{Fault, INTERNAL_ERROR};
+use skep_mcp::fault::{Fault, INTERNAL_ERROR, TRANSPORT_ERROR};
 use skep_mcp::json;
 use skep_mcp::{Id, Message, MetaKey, Revision, translate};
+use tokio::sync::oneshot;
 
 use crate::budget::{Budget, Held};
 use crate::eras::alone::Alone;
@@ -30,16 +32,26 @@ pub(super) struct Call {
     pub(super) owed: Option<Owed>,
     /// Whether it stays open until it is called off.
     pub(super) is_listening: bool,
+    pub(super) is_handshake: bool,
+    /// Whether no client has asked for what is answered: the server is told what it has to know, or asked what it is.
+    pub(super) is_ours: bool,
     /// Whether the answer lists tools.
     pub(super) lists_tools: bool,
     /// The revision of whoever reads the answer, if that is older than the server's.
     pub(super) older: Option<Revision>,
     /// What the answer is looked at with, when the server is of the same era and requests stand alone.
     pub(super) alone: Option<Alone>,
+    /// Tells whoever waits to send it that it is called off, if it was not sent yet.
+    pub(super) held_back: Option<oneshot::Sender<Infallible>>,
+    pub(super) begun: Instant,
     pub(super) deadline: Option<Instant>,
 }
 
 impl Call {
+    pub(super) fn is_sent(&self) -> bool {
+        self.held_back.is_none()
+    }
+
     /// Whether the stream is over with the answer.
     pub(super) fn ends_stream(&self) -> bool {
         self.owed.is_none()
@@ -76,6 +88,14 @@ impl Call {
         let alone = self.alone.as_ref().filter(|_| self.is_listening);
         let changed = alone.and_then(|alone| alone.message(&Message::read(text.clone()).ok()?));
         changed.unwrap_or(text)
+    }
+
+    /// What is said when nobody waits any longer. Clients know it by its first word.
+    pub(super) fn timeout(&self) -> Fault {
+        let waited = self.deadline.unwrap_or(self.begun).duration_since(self.begun);
+        // Who had to wait for a person was given time that is no round number.
+        let waited = if waited.as_secs() > 0 { Duration::from_secs(waited.as_secs()) } else { waited };
+        Fault::new(TRANSPORT_ERROR, format!("Timeout: the MCP server has not answered within {waited:?}"))
     }
 
     /// Tells whoever asked that there is no answer.

@@ -8,6 +8,7 @@ use tokio::io::AsyncWriteExt as _;
 
 use super::server::{Setup, limits};
 use crate::http::{PATIENCE, Request, call, initialize, request};
+use crate::warnings::Warnings;
 
 #[tokio::test]
 async fn trap_64_a_request_that_hangs_times_out_alone() {
@@ -27,7 +28,8 @@ async fn trap_64_a_request_that_hangs_times_out_alone() {
     let mut hanging = hanging.await.unwrap();
     assert_eq!((hanging.status, hanging.text().await.trim_end()), (504, "Timeout waiting for response from container"));
     let told = streaming.message().await.unwrap();
-    assert_eq!((&told["id"], &told["error"]["code"]), (&json!("hang"), &json!(-32000)));
+    let error = json!({"code": -32000, "message": "Timeout: the MCP server has not answered within 5s"});
+    assert_eq!((&told["id"], &told["error"]), (&json!("hang"), &error));
     // The server is told, and what it says later is dropped.
     for _ in 0..2 {
         server.expect("notifications/cancelled").await;
@@ -103,6 +105,37 @@ async fn trap_23_a_server_that_ends_is_followed_by_one_that_knows_what_it_knew()
 }
 
 #[tokio::test]
+async fn a_server_that_answered_before_it_ended_has_not_failed() {
+    let warnings = Warnings::listen();
+    let mut setup = Setup::streamable().await;
+    let (mut server, session) = setup.begin().await;
+    for is_answered in [true, true, false, false, true] {
+        if is_answered {
+            let patient = async {
+                loop {
+                    let response = setup.send(Request::post(&call(1, "a")).plain().in_session(&session)).await;
+                    if response.status != 503 {
+                        return response;
+                    }
+                }
+            };
+            let (answer, ()) = tokio::join!(patient, async {
+                let message = server.expect("tools/call").await;
+                server.answer(&message, &json!({})).await;
+            });
+            assert_eq!(answer.status, 200);
+        }
+        drop(server);
+        server = setup.server().await;
+        server.agree().await;
+    }
+    let told = warnings.take();
+    let failures = [0, 0, 1, 2, 0].map(|failures| format!(" failures={failures} "));
+    assert_eq!(told.len(), failures.len(), "{told:?}");
+    assert!(told.iter().zip(&failures).all(|(told, failures)| told.contains(failures.as_str())), "{told:?}");
+}
+
+#[tokio::test]
 async fn a_flood_of_the_server_does_not_fill_the_memory_or_stop_it() {
     let mut setup = Setup::streamable().await;
     let (mut server, session) = setup.begin().await;
@@ -128,12 +161,18 @@ async fn trap_62_a_proxy_that_stops_ends_streams_and_closes_its_port() {
     let mut slow = setup.send(Request::post(&call(2, "slow")).in_session(&session)).await;
     server.expect("tools/call").await;
     let message = server.expect("tools/call").await;
+    let (address, plain) = (setup.address.clone(), Request::post(&call(3, "hang")).plain().in_session(&session));
+    let plain = tokio::spawn(async move { plain.send(&address).await });
+    server.expect("tools/call").await;
     setup.stop.cancel();
     assert_eq!(background.message().await, None);
     // What is answered in time is delivered, and what is not is told.
     server.answer(&message, &json!({"done": true})).await;
     assert_eq!(slow.message().await.unwrap()["result"], json!({"done": true}));
-    assert_eq!(hanging.message().await.unwrap()["error"]["code"], -32000);
+    let told = "the proxy is stopping; whether the MCP server did what was asked is unknown";
+    assert_eq!(hanging.message().await.unwrap()["error"], json!({"code": -32000, "message": told}));
+    let mut plain = plain.await.unwrap();
+    assert_eq!((plain.status, plain.text().await.trim_end()), (504, told));
     let address = setup.address.clone();
     tokio::time::timeout(PATIENCE, &mut setup.listener).await.unwrap().unwrap().unwrap();
     tokio::time::timeout(PATIENCE, &mut setup.link).await.unwrap().unwrap().unwrap();

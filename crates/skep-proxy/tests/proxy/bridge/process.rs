@@ -1,13 +1,17 @@
 //! The end of a server that is a process of this machine.
 
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
+use std::process::ExitStatus;
 use std::sync::Arc;
 
-use skep_proxy::stdio::{Bridge, ChildProcess};
+use futures::future::BoxFuture;
+use skep_proxy::stdio::{Bridge, ChildProcess, ConnectError, Connector, Streams};
 use skep_proxy::{Limits, Readiness};
 use tokio_util::sync::CancellationToken;
 
 use crate::http::PATIENCE;
+use crate::warnings::Warnings;
 
 /// Runs a script as a server until it is ready, stops the bridge, and tells what the script has written by then.
 async fn told_by(script: &str, folder: &Path) -> String {
@@ -65,4 +69,44 @@ async fn what_a_process_has_started_does_not_outlive_it() {
     // It has ended, too, while nobody has asked how.
     let stat = std::fs::read_to_string(Path::new("/proc").join(started.trim()).join("stat")).unwrap_or_default();
     assert!(stat.is_empty() || stat.contains(") Z "), "{stat}");
+}
+
+#[tokio::test]
+async fn it_is_told_how_a_process_ended() {
+    let warnings = Warnings::listen();
+    let arguments = ["-c", "exit 3"].map(Into::into).into();
+    let process = ChildProcess { program: "sh".into(), arguments, ..ChildProcess::default() };
+    let (bridge, stop) = (Bridge::new(Limits::default(), Readiness::default()), CancellationToken::new());
+    let running = tokio::spawn(bridge.run(process, stop.clone()));
+    let told = async {
+        loop {
+            if let Some(told) = warnings.take().into_iter().find(|told| told.contains("again")) {
+                return told;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    };
+    let told = tokio::time::timeout(PATIENCE, told).await.unwrap();
+    assert!(told.contains("the MCP server ended (exit status: 3)"), "{told}");
+    stop.cancel();
+    tokio::time::timeout(PATIENCE, running).await.unwrap().unwrap().unwrap();
+}
+
+/// A process that ends at once.
+struct Ending;
+
+impl Connector for Ending {
+    fn connect(&self) -> BoxFuture<'_, Result<Streams, ConnectError>> {
+        let ending = Box::pin(std::future::ready(Some(ExitStatus::from_raw(7 << 8))));
+        let streams = Streams { input: Box::new(tokio::io::sink()), output: Box::new(tokio::io::empty()), ending };
+        Box::pin(std::future::ready(Ok(streams)))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_never_answers_is_given_up_and_it_is_told_how_it_ended() {
+    let bridge = Bridge::new(Limits::default(), Readiness::default());
+    let given_up = bridge.run(Ending, CancellationToken::new()).await.unwrap_err();
+    let told = "the MCP server ended 10 times in a row before it answered anything (exit status: 7)";
+    assert_eq!(given_up.to_string(), told);
 }

@@ -140,7 +140,7 @@ impl Connector for Played {
         Box::pin(std::future::ready(sent.map(|()| Streams {
             input: Box::new(input),
             output: Box::new(output),
-            ending: Box::pin(std::future::ready(())),
+            ending: Box::pin(std::future::ready(None)),
         })))
     }
 }

@@ -18,9 +18,9 @@ use self::pace::Pace;
 use super::issuer::Endpoint;
 use super::token::{Expected, TokenError};
 use crate::fetch::without_query;
+use crate::lapses::Lapses;
 use crate::middleware::ambiguity::read_once;
 use crate::middleware::client_credentials::basic;
-use crate::middleware::lapses::Lapses;
 
 /// Bytes of an answer about a token.
 const LARGEST: usize = 64 << 10;
