@@ -40,19 +40,6 @@ pub(crate) async fn keeping(store: SessionStore, server: &Server, limits: Limits
     Before::with(transparent.with_store(store)).await
 }
 
-/// Sends a request until the store can be asked again.
-async fn once_available(setup: &Setup, request: Request) -> crate::http::Response {
-    let patient = async {
-        loop {
-            let response = setup.send(request.clone()).await;
-            if response.status != 503 {
-                return response;
-            }
-        }
-    };
-    tokio::time::timeout(PATIENCE, patient).await.unwrap()
-}
-
 #[tokio::test]
 async fn sessions_are_written_down_as_others_read_them_and_live_while_they_are_used() {
     let Some(redis) = RedisServer::start("sessions_are_written_down_as_others_read_them_and_live_while_they_are_used")
@@ -235,7 +222,7 @@ async fn trap_68_a_store_that_is_gone_is_told_and_sessions_outlive_it() {
 
     redis.resume().unwrap();
     let (answer, ()) =
-        tokio::join!(once_available(&bridge, Request::post(&call(3, "a")).plain().in_session(&session)), async {
+        tokio::join!(bridge.once_available(Request::post(&call(3, "a")).plain().in_session(&session)), async {
             let message = server.expect("tools/call").await;
             server.answer(&message, &json!({})).await;
         });

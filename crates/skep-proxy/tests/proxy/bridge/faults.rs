@@ -89,14 +89,7 @@ async fn trap_23_a_server_that_ends_is_followed_by_one_that_knows_what_it_knew()
     assert_eq!((early.status, early.header("retry-after")), (503, Some("1")));
     assert_eq!(server.agree().await["params"]["clientInfo"]["name"], "test");
     assert_eq!(server.expect("resources/subscribe").await["params"]["uri"], "hive://1");
-    let patient = async {
-        loop {
-            let response = setup.send(Request::post(&call(9, "a")).plain().in_session(&session)).await;
-            if response.status != 503 {
-                return response;
-            }
-        }
-    };
+    let patient = setup.once_available(Request::post(&call(9, "a")).plain().in_session(&session));
     let (mut answer, ()) = tokio::join!(patient, async {
         let message = server.expect("tools/call").await;
         server.answer(&message, &json!({"back": true})).await;
@@ -111,14 +104,7 @@ async fn a_server_that_answered_before_it_ended_has_not_failed() {
     let (mut server, session) = setup.begin().await;
     for is_answered in [true, true, false, false, true] {
         if is_answered {
-            let patient = async {
-                loop {
-                    let response = setup.send(Request::post(&call(1, "a")).plain().in_session(&session)).await;
-                    if response.status != 503 {
-                        return response;
-                    }
-                }
-            };
+            let patient = setup.once_available(Request::post(&call(1, "a")).plain().in_session(&session));
             let (answer, ()) = tokio::join!(patient, async {
                 let message = server.expect("tools/call").await;
                 server.answer(&message, &json!({})).await;
@@ -240,14 +226,7 @@ async fn trap_70_after_a_restart_there_is_one_connection_and_it_is_the_new_one()
     drop(server);
     let mut server = setup.server().await;
     server.agree().await;
-    let patient = async {
-        loop {
-            let response = setup.send(Request::post(&call(1, "a")).plain().in_session(&session)).await;
-            if response.status != 503 {
-                return response;
-            }
-        }
-    };
+    let patient = setup.once_available(Request::post(&call(1, "a")).plain().in_session(&session));
     let (answer, ()) = tokio::join!(patient, async {
         let message = server.expect("tools/call").await;
         server.answer(&message, &json!({})).await;

@@ -218,6 +218,19 @@ impl Setup {
         request.send(&self.address).await
     }
 
+    /// Sends a request until whatever it needs is there again.
+    pub(crate) async fn once_available(&self, request: Request) -> Response {
+        let patient = async {
+            loop {
+                let response = self.send(request.clone()).await;
+                if response.status != 503 {
+                    return response;
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, patient).await.unwrap()
+    }
+
     /// A session of a client; the server has to be past its handshake.
     pub(crate) async fn session(&self, version: &str) -> String {
         let response = self.send(Request::post(&initialize(version))).await;
