@@ -94,6 +94,9 @@ struct MiddlewareArgs {
     /// How often each single decision is taken
     #[arg(long, default_value_t = 2000, value_parser = clap::value_parser!(u32).range(10..))]
     decisions: u32,
+    /// Measure no other lines than those whose names contain this, beside what they are compared with and the full chain
+    #[arg(long, value_name = "TEXT")]
+    only: Vec<String>,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -190,9 +193,9 @@ async fn run(bench: Bench) -> anyhow::Result<bool> {
             let figures = proxy::run(&proxy::Settings { rounds, load: seconds, sessions, cycles }).await?;
             output.tell(&[Table::of_rounds(&proxy::measures(), figures)])
         }
-        Bench::Middleware(MiddlewareArgs { rounds, seconds, decisions, output }) => {
+        Bench::Middleware(MiddlewareArgs { rounds, seconds, decisions, only, output }) => {
             let (rounds, decisions) = (rounds as usize, decisions as usize);
-            output.tell(&middleware::run(&middleware::Settings { rounds, load: seconds, decisions }).await?)
+            output.tell(&middleware::run(&middleware::Settings { rounds, load: seconds, decisions, only }).await?)
         }
         Bench::Part { part } => part.run().await.map(|()| true),
     }

@@ -25,6 +25,16 @@ pub(crate) struct Settings {
     pub(crate) load: Duration,
     /// How often each single decision is taken.
     pub(crate) decisions: usize,
+    /// What the names of lines have to contain; everything when empty.
+    pub(crate) only: Vec<String>,
+}
+
+impl Settings {
+    /// Whether a line is measured. Those are that others are compared with.
+    fn wants(&self, path: usize) -> bool {
+        let is_named = |text: &String| PATHS[path].name.contains(text.as_str());
+        [DIRECT, BARE, DEFAULT, FULL].contains(&path) || self.only.is_empty() || self.only.iter().any(is_named)
+    }
 }
 
 const ONE: Load = load!("echo", 1);
@@ -85,7 +95,8 @@ impl Stage {
         let mut measured = <[Measured; PATHS.len()]>::default();
         let server = Process::start(&Part::Server, Some(self.credentials.signed.clone())).await?;
         for load in [ONE, MANY] {
-            for turn in turns(PATHS.len(), number).filter(|turn| PATHS[*turn].is_open(&self.around)) {
+            let is_measured = |turn: &usize| PATHS[*turn].is_open(&self.around) && settings.wants(*turn);
+            for turn in turns(PATHS.len(), number).filter(is_measured) {
                 let path = &PATHS[turn];
                 eprintln!("  {}: {}", load.rate.name, path.name);
                 let between = path.start(&server, &self.around, &self.credentials).await?;
@@ -139,7 +150,7 @@ pub(crate) async fn run(settings: &Settings) -> anyhow::Result<Vec<Table>> {
     let decided = Figures { of: "skep", rounds: decided };
     let (chain, alone) = ("the full chain".to_owned(), "single decisions, no sockets".to_owned());
     Ok(vec![
-        Table::of_rounds(&LAYERS, (0..PATHS.len()).map(of_path).collect()),
+        Table::of_rounds(&LAYERS, (0..PATHS.len()).filter(|path| settings.wants(*path)).map(of_path).collect()),
         Table { title: chain, measures: BUDGET.into(), figures: [FULL, BARE, DIRECT].map(of_path).into() },
         Table { title: alone, measures: alone::ALL.into(), figures: vec![decided] },
     ])

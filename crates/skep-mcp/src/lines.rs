@@ -61,6 +61,11 @@ impl LineSplitter {
         &mut self.buffer
     }
 
+    /// How many bytes it holds.
+    pub fn held(&self) -> usize {
+        self.buffer.len()
+    }
+
     /// The next line that is there in full.
     pub fn next_line(&mut self) -> Option<Line> {
         loop {

@@ -1,8 +1,10 @@
 //! One message, read once and kept as it came.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use bytes::Bytes;
+use bytestring::ByteString;
 
 use crate::id::Id;
 use crate::json::{self, JsonError, Names, Scanner, Span};
@@ -75,10 +77,11 @@ impl Param {
 /// A JSON-RPC message and where its parts are.
 #[derive(Debug, Clone)]
 pub struct Message {
-    text: Bytes,
+    /// It was checked to be text, once.
+    text: ByteString,
     kind: Kind,
     /// Apart, because messages are handed on and their parts are many.
-    parts: Box<Parts>,
+    parts: Arc<Parts>,
     /// The method, when it is not written plainly.
     decoded_method: Option<Box<str>>,
 }
@@ -94,13 +97,16 @@ struct Parts {
     known: [Option<Span>; Param::ALL.len()],
     has_meta: bool,
     meta: Meta,
+    /// Whether a member of the message or of its parameters has a name that is not all in small letters of ASCII.
+    has_other_letters: bool,
 }
 
 impl Message {
     /// Reads one message. A batch is none; for those see [`crate::Payload`].
     pub fn read(text: Bytes) -> Result<Self, ReadError> {
-        let json = std::str::from_utf8(&text).map_err(|error| ReadError::not_json(&error))?;
-        let mut parts = Box::<Parts>::default();
+        let text = ByteString::try_from(text).map_err(|error| ReadError::not_json(&error))?;
+        let json: &str = &text;
+        let mut parts = Parts::default();
         let mut scanner = Scanner::new(json);
         if scanner.peek() != Some(b'{') {
             scanner.value().and_then(|_| scanner.end()).map_err(|error| ReadError::not_json(&error))?;
@@ -118,17 +124,17 @@ impl Message {
             Some(Some(Cow::Owned(method))) => Some(method.into()),
             Some(Some(Cow::Borrowed(_))) | None => None,
         };
-        Ok(Self { text, kind, parts, decoded_method })
+        Ok(Self { text, kind, parts: Arc::new(parts), decoded_method })
     }
 
     /// The message as it came.
     pub fn text(&self) -> &Bytes {
-        &self.text
+        self.text.as_bytes()
     }
 
-    /// The message as it came, which was checked to be text when it was read.
+    /// The same, as text.
     pub fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.text).unwrap_or_default()
+        &self.text
     }
 
     /// A request under another id. What it wants progress reported under is replaced by the same.
@@ -193,6 +199,11 @@ impl Message {
         self.parts.has_meta
     }
 
+    /// Whether a member of the message or of its parameters has a name that is not all in small letters of ASCII.
+    pub fn has_other_letters(&self) -> bool {
+        self.parts.has_other_letters
+    }
+
     /// A member of `_meta` as JSON.
     pub fn meta(&self, key: MetaKey) -> Option<&str> {
         self.meta_span(key).map(|span| self.json(span))
@@ -220,12 +231,11 @@ impl Message {
 
     /// The message with other values at some places; the places have to be in order.
     pub fn with<'a>(&self, changes: impl IntoIterator<Item = (Span, &'a [u8])>) -> Bytes {
-        json::splice(&self.text, changes).into()
+        json::splice(self.text.as_bytes(), changes).into()
     }
 
-    /// The text was checked when it was read, so that a part of it is text again.
     fn json(&self, span: Span) -> &str {
-        self.text.get(span.start..span.end).and_then(|part| std::str::from_utf8(part).ok()).unwrap_or_default()
+        span.of(&self.text)
     }
 }
 
@@ -234,6 +244,7 @@ impl Parts {
         let mut names = Names::default();
         scanner.object(|scanner, name| {
             let name = names.add(scanner, name)?;
+            self.has_other_letters |= !is_small(&name);
             let part = match &*name {
                 "params" if scanner.peek() == Some(b'{') => return self.read_params(scanner),
                 "params" => &mut self.params,
@@ -254,6 +265,7 @@ impl Parts {
         let mut names = Names::default();
         let params = scanner.object(|scanner, name| {
             let name = names.add(scanner, name)?;
+            self.has_other_letters |= !is_small(&name);
             if name == "_meta" && scanner.peek() == Some(b'{') {
                 self.has_meta = true;
                 self.meta = Meta::read(scanner)?;
@@ -302,6 +314,11 @@ impl Parts {
     }
 }
 
+/// Whether a name is all in small letters of ASCII, as far as it has letters.
+fn is_small(name: &str) -> bool {
+    name.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -325,6 +342,18 @@ mod tests {
             (message.id_span().unwrap(), b"2"),
         ]);
         assert_eq!(changed, text.replace("7.0", "1").replace("\"1e3\"", "2"));
+    }
+
+    #[test]
+    fn letters_that_could_be_read_in_another_way_are_told() {
+        for (text, expected) in [
+            (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"A","_meta":{"X":1}}}"#, false),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"Name":"a"}}"#, true),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"ping","\u004dethod":"a"}"#, true),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"argument\u017f":1}}"#, true),
+        ] {
+            assert_eq!(read(text).unwrap().has_other_letters(), expected, "{text}");
+        }
     }
 
     #[test]

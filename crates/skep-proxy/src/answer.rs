@@ -7,6 +7,7 @@ use skep_mcp::fault::{Fault, INTERNAL_ERROR, METHOD_NOT_FOUND, SESSION_NOT_FOUND
 use skep_mcp::{Id, ReadError};
 
 use crate::body::Body;
+use crate::budget;
 use crate::limits::RETRY_AFTER_SECONDS;
 
 /// An answer with a body, or the refusal of one.
@@ -37,9 +38,15 @@ pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Answer {
     typed(status, JSON, Body::Full(body.into()))
 }
 
-/// The answers to the messages of a batch.
-pub(crate) fn batch(answers: &[Bytes]) -> Answer {
-    json(StatusCode::OK, [&b"["[..], &answers.join(&b","[..]), b"]"].concat())
+/// The answers to the messages of a batch. They go out one by one, so that none has to be copied.
+pub(crate) fn batch(answers: Vec<Bytes>) -> Answer {
+    if answers.iter().map(Bytes::len).sum::<usize>() <= budget::SMALL {
+        return json(StatusCode::OK, [&b"["[..], &answers.join(&b","[..]), b"]"].concat());
+    }
+    let before = std::iter::once("[").chain(std::iter::repeat(",")).map(|mark| Bytes::from_static(mark.as_bytes()));
+    let parts = before.zip(answers).flat_map(|(mark, answer)| [mark, answer]);
+    let parts = parts.chain([Bytes::from_static(b"]")]).map(Ok);
+    typed(StatusCode::OK, JSON, Body::stream(futures::stream::iter(parts)))
 }
 
 /// An answer that Prometheus reads.
@@ -104,6 +111,12 @@ pub(crate) fn no_such_session(id: Option<&Id>) -> Answer {
 /// The server's answer ended before its end, and the client has heard nothing of it yet.
 pub(crate) fn broken_off(id: Option<&Id>) -> Answer {
     let told = "the answer of the MCP server broke off, or is larger than it may be";
+    fault(StatusCode::BAD_GATEWAY, &Fault::new(INTERNAL_ERROR, told), id)
+}
+
+/// The server's answer was given up, because it has to be held and there is no room for it.
+pub(crate) fn no_room(id: Option<&Id>) -> Answer {
+    let told = "the answer is lost: the proxy holds too many bytes for clients that do not read them";
     fault(StatusCode::BAD_GATEWAY, &Fault::new(INTERNAL_ERROR, told), id)
 }
 

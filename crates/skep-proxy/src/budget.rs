@@ -14,8 +14,16 @@ pub(crate) const SMALL: usize = 64 << 10;
 pub struct Budget(Arc<Semaphore>);
 
 /// So many are held that there is no room for more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the proxy holds too many bytes for clients that do not read them")]
 pub(crate) struct Spent;
+
+/// How many bytes one message of a server may have, and the budget that it shares with all others.
+#[derive(Debug, Clone)]
+pub(crate) struct Allowance {
+    pub(crate) largest: usize,
+    pub(crate) budget: Budget,
+}
 
 /// The room that a message has.
 #[derive(Debug, Default)]
@@ -66,6 +74,36 @@ impl Budget {
             none => *none = Some(more),
         }
         Ok(())
+    }
+}
+
+impl Budget {
+    /// A copy of a message that has room here, if there is some. A small one needs none.
+    pub(crate) fn copy(&self, message: &Bytes) -> Option<Bytes> {
+        if message.len() <= SMALL {
+            return Some(message.clone());
+        }
+        let mut held = Held::default();
+        self.grow(&mut held, message.len()).ok()?;
+        Some(held.with(Bytes::copy_from_slice(message)))
+    }
+
+    /// Whether there is room for a message of so many bytes.
+    pub(crate) fn has_room(&self, bytes: usize) -> bool {
+        bytes <= SMALL || self.0.available_permits() >= bytes.next_multiple_of(SMALL)
+    }
+}
+
+impl Allowance {
+    /// Has room for so many bytes, whether that is more than before or less.
+    pub(crate) fn keep(&self, held: &mut Held, bytes: usize) -> Result<(), Spent> {
+        if bytes <= SMALL {
+            *held = Held::default();
+            return Ok(());
+        }
+        self.budget.grow(held, bytes).inspect_err(|Spent| {
+            tracing::warn!(bytes, "gave up an answer, because too many bytes are held for clients");
+        })
     }
 }
 

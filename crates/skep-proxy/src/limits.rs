@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::budget::Budget;
+use crate::budget::{Allowance, Budget};
 
 /// The limits that somebody may want to change.
 #[derive(Debug, Clone)]
@@ -34,9 +34,12 @@ pub struct Limits {
     pub sessions_each: usize,
     /// Bytes of one line that a server writes on standard output.
     pub line_bytes: usize,
-    /// Bytes of large messages that are held at the same time: bodies of requests, and answers of servers on standard input
-    /// and output. More than one body, and one line, has to have room.
+    /// Bytes of large messages that are held at the same time: bodies of requests, and answers that are not handed on as they
+    /// come. More than one body, and one line, has to have room.
     pub held: Budget,
+    /// Bytes of large answers that were read and are kept for clients that come back because something got lost on its way.
+    /// What finds no room is not kept.
+    pub kept: Budget,
 }
 
 impl Default for Limits {
@@ -56,7 +59,15 @@ impl Default for Limits {
             sessions_each: 16 << 10,
             line_bytes: 64 << 20,
             held: Budget::new(256 << 20),
+            kept: Budget::new(64 << 20),
         }
+    }
+}
+
+impl Limits {
+    /// What may be held of an answer.
+    pub(crate) fn answers(&self) -> Allowance {
+        Allowance { largest: self.line_bytes, budget: self.held.clone() }
     }
 }
 

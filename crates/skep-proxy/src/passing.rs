@@ -7,6 +7,7 @@ use http_body_util::BodyExt as _;
 use skep_mcp::sse::{Piece, Splitter};
 
 use crate::body::{Body, BodyError};
+use crate::budget::{self, Allowance, Spent};
 
 /// What a text may begin with that says how its letters are written.
 pub(crate) const MARK: &[u8] = b"\xef\xbb\xbf";
@@ -51,16 +52,19 @@ pub(crate) enum After {
 struct Passing<C> {
     body: Body,
     splitter: Splitter,
-    largest: usize,
+    allowance: Allowance,
+    /// The room that the splitter has.
+    held: budget::Held,
     change: C,
     /// How the body has ended.
     end: Option<Result<(), BodyError>>,
     is_over: bool,
 }
 
-/// A stream with its events changed. Not more of an event is held than `largest`.
-pub(crate) fn changed(body: Body, largest: usize, change: impl Change) -> Body {
-    let start = Passing { body, splitter: Splitter::new(largest), largest, change, end: None, is_over: false };
+/// A stream with its events changed. Not more of an event is held than is allowed.
+pub(crate) fn changed(body: Body, allowance: &Allowance, change: impl Change) -> Body {
+    let (splitter, allowance, held) = (Splitter::new(allowance.largest), allowance.clone(), budget::Held::default());
+    let start = Passing { body, splitter, allowance, held, change, end: None, is_over: false };
     let chunks = futures::stream::unfold(start, async |mut passing| {
         if passing.is_over {
             return None;
@@ -97,7 +101,7 @@ impl<C: Change> Passing<C> {
             After::End(Some(last)) => last,
             After::Meanwhile(meanwhile) => meanwhile,
             After::Another(body) => {
-                (self.body, self.splitter, self.end) = (body, Splitter::new(self.largest), None);
+                (self.body, self.splitter, self.end) = (body, Splitter::new(self.allowance.largest), None);
                 Bytes::new()
             }
         };
@@ -121,40 +125,55 @@ impl<C: Change> Passing<C> {
             }
         }
         passed.extend_from_slice(&self.splitter.rest_of_line_end().unwrap_or_default());
+        // What was held until now has its room until the client has read it.
+        let has_passed = passed.len() > self.splitter.held();
+        let held = if has_passed { std::mem::take(&mut self.held) } else { budget::Held::default() };
+        if let Err(spent) = self.allowance.keep(&mut self.held, self.splitter.held()) {
+            self.splitter = Splitter::new(self.allowance.largest);
+            (self.body, self.end) = (Body::default(), Some(Err(spent.into())));
+        }
         if self.change.is_over() {
             (self.body, self.end) = (Body::default(), Some(Ok(())));
         }
-        Ok(passed.into())
+        Ok(held.with(passed.into()))
     }
 }
 
 /// What was read of a body.
-pub(crate) enum Held {
+pub(crate) enum Read {
     Whole(Bytes),
     /// Its beginning, and the rest, which was not read.
     Begun(Bytes, Body),
 }
 
-/// Reads a body until it ends, is larger than `largest`, or has begun in a way that is enough. One that breaks off gives what
-/// came before that.
+/// Why a body was not read.
+pub(crate) enum Unread {
+    /// It broke off after this.
+    Broken(Bytes, BodyError),
+    /// So much is held that there is no room for it.
+    NoRoom,
+}
+
+/// Reads a body until it ends, is larger than it may be, or has begun in a way that is enough.
 pub(crate) async fn hold(
     mut body: Body,
-    largest: usize,
+    allowance: &Allowance,
     mut is_enough: impl FnMut(&[u8]) -> bool,
-) -> Result<Held, (Bytes, BodyError)> {
-    let mut text = BytesMut::new();
+) -> Result<Read, Unread> {
+    let (mut text, mut held) = (BytesMut::new(), budget::Held::default());
     while !body.is_end_stream()
         && let Some(frame) = body.frame().await
     {
         match frame {
             Ok(frame) => text.extend_from_slice(frame.data_ref().map(Bytes::as_ref).unwrap_or_default()),
-            Err(error) => return Err((text.freeze(), error)),
+            Err(error) => return Err(Unread::Broken(text.freeze(), error)),
         }
-        if is_enough(&text) || text.len() > largest {
-            return Ok(Held::Begun(text.freeze(), body));
+        if is_enough(&text) || text.len() > allowance.largest {
+            return Ok(Read::Begun(held.with(text.freeze()), body));
         }
+        allowance.keep(&mut held, text.len()).map_err(|Spent| Unread::NoRoom)?;
     }
-    Ok(Held::Whole(text.freeze()))
+    Ok(Read::Whole(held.with(text.freeze())))
 }
 
 /// An event with other data, and all its other lines as they are.

@@ -8,9 +8,17 @@ use parking_lot::Mutex;
 
 /// All turns. What nobody waits for takes no room.
 #[derive(Debug)]
-pub(crate) struct Turns<K>(Mutex<HashMap<K, Lock>>);
+pub(crate) struct Turns<K>(Mutex<HashMap<K, Queue>>);
 
 type Lock = Arc<tokio::sync::Mutex<()>>;
+
+/// Those who want to do the same.
+#[derive(Debug, Default)]
+struct Queue {
+    lock: Lock,
+    /// How many they are. Owners of the lock do not tell: one who leaves is one until the table is free again.
+    length: usize,
+}
 
 impl<K> Default for Turns<K> {
     fn default() -> Self {
@@ -21,8 +29,10 @@ impl<K> Default for Turns<K> {
 impl<K: Clone + Eq + Hash> Turns<K> {
     /// A place among those who want to do something.
     pub(crate) fn of(&self, key: &K) -> Turn<'_, K> {
-        let lock = Arc::clone(self.0.lock().entry(key.clone()).or_default());
-        Turn { turns: self, key: key.clone(), lock }
+        let mut turns = self.0.lock();
+        let queue = turns.entry(key.clone()).or_default();
+        queue.length += 1;
+        Turn { turns: self, key: key.clone(), lock: Arc::clone(&queue.lock) }
     }
 }
 
@@ -44,8 +54,9 @@ impl<K: Eq + Hash> Turn<'_, K> {
 impl<K: Eq + Hash> Drop for Turn<'_, K> {
     fn drop(&mut self) {
         let mut turns = self.turns.0.lock();
-        // The table and we hold the last two.
-        if Arc::strong_count(&self.lock) <= 2 {
+        let Some(queue) = turns.get_mut(&self.key) else { return };
+        queue.length -= 1;
+        if queue.length == 0 {
             turns.remove(&self.key);
         }
     }
@@ -67,5 +78,22 @@ mod tests {
         assert!(second.lock.try_lock().is_ok() && Arc::ptr_eq(&turns.of(&"a").lock, &second.lock));
         drop(second);
         assert_eq!(turns.0.lock().len(), 1);
+    }
+
+    #[test]
+    fn turns_that_end_together_leave_nothing() {
+        let (turns, together) = (Turns::default(), std::sync::Barrier::new(8));
+        for _ in 0..200 {
+            std::thread::scope(|scope| {
+                for _ in 0..8 {
+                    scope.spawn(|| {
+                        let turn = turns.of(&"a");
+                        together.wait();
+                        drop(turn);
+                    });
+                }
+            });
+            assert!(turns.0.lock().is_empty());
+        }
     }
 }

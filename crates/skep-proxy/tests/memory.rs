@@ -17,7 +17,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
+use futures::StreamExt as _;
 use futures::future::join_all;
+use http_body_util::{BodyExt, StreamBody};
+use hyper::Response;
+use hyper::body::Frame;
 use serde_json::{Value, json};
 use skep_proxy::transparent::{Dialect, Target, Transparent};
 use skep_proxy::{Budget, Forwarded, Limits};
@@ -26,14 +31,16 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-use crate::http::{PATIENCE, Request, call, request};
-use crate::http_server::Before;
+use crate::http::{PATIENCE, Request, call, modern, request};
+use crate::http_server::{Before, Reply, Server as HttpServer, with_sessions};
 use crate::server::{Server, Setup, limits};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 const MIB: usize = 1 << 20;
+const JSON: &str = "application/json";
+const EVENTS: &str = "text/event-stream";
 
 /// Bytes that are held now.
 fn held() -> usize {
@@ -57,12 +64,16 @@ async fn nobody_can_make_a_proxy_hold_more_than_its_limits() {
     uploads_to_a_process(1).await;
     uploads_to_a_server(1).await;
     unread(1).await;
+    translated(1, JSON).await;
+    translated(1, EVENTS).await;
     for (what, most, held) in [
         ("notifications that nobody reads", 8 * MIB, flood(40_000).await),
         ("notifications beside answers that are large", 8 * MIB, beside(256).await),
         ("large requests to a process, all at once", 96 * MIB, uploads_to_a_process(64).await),
         ("large requests to a server on HTTP, all at once", 64 * MIB, uploads_to_a_server(64).await),
         ("large answers that nobody reads", 80 * MIB, unread(12).await),
+        ("large answers to clients of the other era", 64 * MIB, translated(32, JSON).await),
+        ("the same as events", 64 * MIB, translated(32, EVENTS).await),
         ("lines that are too long", 8 * MIB, lines(64).await),
         ("bodies that are too large", 24 * MIB, bodies(64).await),
         ("bodies that are nested too deeply", 24 * MIB, nested(64).await),
@@ -329,6 +340,57 @@ async fn unread(many: usize) -> usize {
     let first = unread.remove(0).text().await;
     assert!(first.len() > 12 * MIB, "what was answered is there");
     most
+}
+
+/// Clients of the other era than a server whose answers are large, and do not end before somebody wants them to.
+async fn translated(many: usize, kind: &'static str) -> usize {
+    let (sent, gate) = (Arc::new(AtomicUsize::new(0)), Arc::new(Semaphore::new(0)));
+    let (sessions, counted, closed) = (with_sessions("a"), Arc::clone(&sent), Arc::clone(&gate));
+    let server = HttpServer::start(move |seen| {
+        let message = seen.json();
+        if message["method"] != "tools/call" {
+            return sessions(seen);
+        }
+        slow_answer(kind, &message["id"], Arc::clone(&counted), Arc::clone(&closed))
+    })
+    .await;
+    let target = Target::local(Dialect::Streamable, &format!("http://{}", server.address)).unwrap();
+    let before = Before::with(Transparent::new(target, tight(), Forwarded::default()).unwrap()).await;
+    let (begun, most, lost) = (held(), AtomicUsize::new(0), AtomicUsize::new(0));
+    let watching = async {
+        while sent.load(Ordering::Relaxed) + lost.load(Ordering::Relaxed) < many {
+            most.fetch_max(held().saturating_sub(begun), Ordering::Relaxed);
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        gate.close();
+    };
+    let posts = join_all((0..many).map(async |_| {
+        let answer = before.send(modern(1, "tools/call", json!({"name": "large"}))).await.text().await;
+        let is_lost = answer.contains("too many bytes");
+        assert!(is_lost || answer.len() > 4 * MIB, "{answer}");
+        lost.fetch_add(usize::from(is_lost), Ordering::Relaxed);
+    }));
+    tokio::join!(posts, watching);
+    let lost = lost.into_inner();
+    assert!(many == 1 && lost == 0 || (1..many).contains(&lost), "{lost} of {many} were lost");
+    most.into_inner()
+}
+
+/// An answer of 4 MiB whose end comes when a gate is closed. It is no part of what is counted.
+fn slow_answer(kind: &'static str, id: &Value, sent: Arc<AtomicUsize>, gate: Arc<Semaphore>) -> Reply {
+    static PART: [u8; MIB / 16] = [b'x'; MIB / 16];
+    let (first, last) = if kind == EVENTS { ("data: ", "\n\n") } else { ("", "") };
+    let first = format!(r#"{first}{{"jsonrpc":"2.0","id":{id},"result":{{"content":[],"text":""#);
+    let last = format!(r#""}}}}{last}"#);
+    let parts = std::iter::once(first.into()).chain(std::iter::repeat_n(Bytes::from_static(&PART), 64));
+    let end = async move {
+        sent.fetch_add(1, Ordering::Relaxed);
+        let _ = gate.acquire().await;
+        last.into()
+    };
+    let parts = futures::stream::iter(parts).chain(futures::stream::once(end));
+    let body = BodyExt::boxed(StreamBody::new(parts.map(|part| Ok(Frame::data(part)))));
+    Response::builder().header("content-type", kind).body(body).unwrap()
 }
 
 /// A client that watches whatever it can think of.

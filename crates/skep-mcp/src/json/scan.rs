@@ -5,6 +5,8 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use smallvec::SmallVec;
+
 use super::decode;
 
 /// How deep values may nest. Readers that recurse stop at about this depth.
@@ -321,7 +323,7 @@ impl Nest {
 /// The names of an object's members, to find the second one of a kind.
 #[derive(Debug, Default)]
 pub(crate) struct Names<'a> {
-    few: Vec<Cow<'a, str>>,
+    few: SmallVec<[Cow<'a, str>; 8]>,
     many: HashSet<Cow<'a, str>>,
 }
 

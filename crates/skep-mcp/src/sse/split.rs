@@ -45,6 +45,11 @@ impl Splitter {
         self.buffer.extend_from_slice(chunk);
     }
 
+    /// How many bytes it holds.
+    pub fn held(&self) -> usize {
+        self.buffer.len()
+    }
+
     /// The next piece that is there.
     pub fn next_piece(&mut self) -> Option<Piece> {
         if let Some(end) = self.find_end() {

@@ -20,6 +20,7 @@ use super::reading::{Expected, Reading};
 use super::surroundings::{Proven, Surroundings};
 use super::verdict::Eras;
 use crate::answer;
+use crate::budget::Allowance;
 use crate::middleware::aws_sts::Signer;
 use crate::stdio::mirrors::Mirrors;
 use crate::transparent::upstream::{FromServer, Outgoing, Upstream};
@@ -58,8 +59,8 @@ pub(crate) struct HttpLine {
     /// What the client has proved, if that was needed.
     proven: Option<Proven>,
     speaks: Speaks,
-    /// So many bytes one message of the server may have.
-    largest: usize,
+    /// What may be held of a message of the server.
+    allowance: Allowance,
     /// Ids are ours, and no two requests have the same.
     next: Arc<AtomicU64>,
 }
@@ -86,14 +87,14 @@ impl HttpLine {
         upstream: Upstream,
         uri: Uri,
         headers: HeaderMap,
-        largest: usize,
+        allowance: Allowance,
         mirrors: Arc<Mirrors>,
         eras: Arc<Eras>,
     ) -> Self {
         let speaks = Speaks::Modern { mirrors, eras };
         let next = Arc::default();
         let (holder, signer, good_until, proven) = (Holder::Anybody, None, None, None);
-        let mut line = Self { upstream, uri, headers, holder, signer, good_until, proven, speaks, largest, next };
+        let mut line = Self { upstream, uri, headers, holder, signer, good_until, proven, speaks, allowance, next };
         for name in OURS {
             line.headers.remove(name);
         }
@@ -150,6 +151,11 @@ impl HttpLine {
     pub(crate) fn good_until(mut self, end: Option<Instant>) -> Self {
         self.good_until = end;
         self
+    }
+
+    /// What may be held of a message of the server.
+    pub(super) fn allowance(&self) -> &Allowance {
+        &self.allowance
     }
 
     /// When its credentials end, if that is known.
@@ -221,7 +227,7 @@ impl HttpLine {
     /// What the server says that belongs to no request, or why it does not say it.
     pub(super) async fn listen(&self) -> Result<Replies, Lost> {
         let response = self.get(None).await?;
-        Ok(Reading::new(self.clone(), response, Expected::Anything, self.largest).replies())
+        Ok(Reading::new(self.clone(), response, Expected::Anything).replies())
     }
 
     fn outgoing(&self, method: Method, body: Bytes, message: Option<&Message>) -> Outgoing {
@@ -284,7 +290,7 @@ impl HttpLine {
     }
 
     fn replies(&self, response: Response<FromServer>, request: &Message, number: Option<u64>) -> Replies {
-        Reading::new(self.clone(), response, Expected::new(request, number), self.largest).replies()
+        Reading::new(self.clone(), response, Expected::new(request, number)).replies()
     }
 
     /// Whether a stream that breaks can be read on, and a request is called off by telling so.
@@ -338,7 +344,7 @@ impl Line for HttpLine {
             let number = self.next.fetch_add(1, Ordering::Relaxed) + 1;
             let response = self.post(request.renumbered(number), Some(request)).await?;
             let refusal = (!response.status().is_success()).then(|| refusal(&response));
-            let reading = Reading::new(self.clone(), response, Expected::new(request, Some(number)), self.largest);
+            let reading = Reading::new(self.clone(), response, Expected::new(request, Some(number)));
             match (reading.answer().await, refusal) {
                 // Many that are no servers of the protocol refuse in JSON, too.
                 (Err(Lost::Unanswered(_)), Some(refusal)) => Err(Lost::Refused(Box::new(refusal))),

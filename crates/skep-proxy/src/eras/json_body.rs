@@ -103,6 +103,14 @@ impl JsonBody {
         Ok(texts)
     }
 
+    /// How many bytes it holds.
+    pub(super) fn held(&self) -> usize {
+        match &self.form {
+            Form::Text(text, _) => text.len(),
+            Form::Lines(lines) => lines.held(),
+        }
+    }
+
     /// What is left when nothing more will come.
     pub(super) fn finish(&mut self) -> Bytes {
         let empty = Form::Text(BytesMut::new(), FirstLine::default());

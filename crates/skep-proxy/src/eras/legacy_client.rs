@@ -170,7 +170,7 @@ impl LegacyClient {
         if answers.is_empty() {
             return answer::empty(StatusCode::ACCEPTED);
         }
-        answer::batch(&answers)
+        answer::batch(answers)
     }
 
     async fn take_member(self: &Arc<Self>, line: &Arc<dyn Line>, message: Result<Message, ReadError>) -> Option<Bytes> {

@@ -14,6 +14,7 @@ use skep_mcp::{Id, Message, json};
 
 use super::pool::Lease;
 use crate::answer::{self, Answer};
+use crate::budget;
 
 /// What is said for a request. The last message is its answer, and there always is one. Whoever drops it before calls
 /// the request off.
@@ -207,8 +208,13 @@ pub(crate) fn notification(method: &str, params: &Value) -> Bytes {
     format!(r#"{{"jsonrpc":"2.0","method":{},"params":{params}}}"#, json::quote(method)).into()
 }
 
-/// An answer of the server with another result or error in it, for the request of this id. Every other byte of it stays.
+/// An answer of the server with another result or error in it, for the request of this id. Every other byte of it stays,
+/// and so does the room that it has.
 pub(crate) fn answered(said: &Message, id: &str, outcome: Outcome<'_>) -> Bytes {
+    budget::made_of(said.text(), reworded(said, id, outcome))
+}
+
+fn reworded(said: &Message, id: &str, outcome: Outcome<'_>) -> Bytes {
     let (name, text) = match outcome {
         Outcome::Result(text) => ("result", text),
         Outcome::Error(text) => ("error", text),

@@ -13,9 +13,10 @@ use skep_mcp::sse::{Event, Piece, Splitter};
 use skep_mcp::{Id, Kind, Message, MetaKey, Param, Payload, json, method};
 
 use super::http::HttpLine;
-use super::json_body::JsonBody;
+use super::json_body::{JsonBody, TooLarge};
 use super::line::{self, Line as _, Lost, Replies};
 use super::unanswered::{Problem, Said, is_answer};
+use crate::budget::{Held, Spent};
 use crate::transparent::upstream::FromServer;
 
 /// How often a stream that broke is taken up again.
@@ -51,7 +52,8 @@ pub(super) struct Reading {
     form: Form,
     ready: VecDeque<Message>,
     expected: Expected,
-    largest: usize,
+    /// The room that what was read has.
+    held: Held,
     last_event: Option<String>,
     retry: Duration,
     resumptions: u32,
@@ -70,7 +72,8 @@ enum Form {
 }
 
 impl Reading {
-    pub(super) fn new(line: HttpLine, response: Response<FromServer>, expected: Expected, largest: usize) -> Self {
+    pub(super) fn new(line: HttpLine, response: Response<FromServer>, expected: Expected) -> Self {
+        let largest = line.allowance().largest;
         let form = if is_stream(response.headers()) {
             Form::Events(Splitter::new(largest))
         } else {
@@ -83,7 +86,7 @@ impl Reading {
             form,
             ready: VecDeque::new(),
             expected,
-            largest,
+            held: Held::default(),
             last_event: None,
             retry: RETRY,
             resumptions: 0,
@@ -121,8 +124,8 @@ impl Reading {
             }
             match self.body.frame().await {
                 Some(Ok(frame)) => {
-                    if !self.add(&frame.into_data().unwrap_or_default()) {
-                        return self.lose(Problem::TooLarge);
+                    if let Err(problem) = self.add(&frame.into_data().unwrap_or_default()) {
+                        return self.lose(problem);
                     }
                 }
                 ended => {
@@ -135,19 +138,19 @@ impl Reading {
         }
     }
 
-    /// Takes what has arrived, and tells whether it is not too much.
-    fn add(&mut self, data: &[u8]) -> bool {
+    /// Takes what has arrived, unless it is too much.
+    fn add(&mut self, data: &[u8]) -> Result<(), Problem> {
         self.is_begun |= !data.trim_ascii().is_empty();
-        match &mut self.form {
+        let held = match &mut self.form {
             Form::Json(body) => {
-                let Ok(texts) = body.add(data) else { return false };
-                self.ready.extend(texts.iter().filter_map(|text| read(text)).flatten());
-                true
+                let texts = body.add(data).map_err(|TooLarge| Problem::TooLarge)?;
+                self.ready.extend(texts.into_iter().filter_map(read).flatten());
+                body.held()
             }
             Form::Events(splitter) => {
                 splitter.push(data);
                 while let Some(piece) = splitter.next_piece() {
-                    let Piece::Event(event) = piece else { return false };
+                    let Piece::Event(event) = piece else { return Err(Problem::TooLarge) };
                     let event = Event::read(&event);
                     if let Some(id) = event.id {
                         self.last_event = String::from_utf8(id.to_vec()).ok();
@@ -156,12 +159,14 @@ impl Reading {
                         self.retry = Duration::from_millis(retry).min(LONGEST_RETRY);
                     }
                     if let Some(data) = event.data.as_deref().filter(|data| event.is_message() && !data.is_empty()) {
+                        let data = std::mem::take(&mut self.held).with(Bytes::copy_from_slice(data));
                         self.ready.extend(read(data).unwrap_or_default());
                     }
                 }
-                true
+                splitter.held()
             }
-        }
+        };
+        self.line.allowance().keep(&mut self.held, held).map_err(|Spent| Problem::NoRoom)
     }
 
     /// Takes what is left when the body ends, and says what it means if there is no answer in it.
@@ -169,9 +174,9 @@ impl Reading {
         let Form::Json(body) = &mut self.form else {
             return if is_whole { Problem::Ended } else { Problem::Lost };
         };
-        let text = body.finish();
+        let text = std::mem::take(&mut self.held).with(body.finish());
         let id = if let Expected::Answer { id, .. } = &self.expected { id.as_json() } else { "0" };
-        let messages = read(&text).or_else(|| lines(&text)).or_else(|| error_without_id(&text, id));
+        let messages = read(text.clone()).or_else(|| lines(&text)).or_else(|| error_without_id(&text, id));
         self.ready.extend(messages.unwrap_or_default());
         match (is_whole, self.is_begun) {
             (false, _) => Problem::Lost,
@@ -190,7 +195,7 @@ impl Reading {
             self.resumptions += 1;
             tokio::time::sleep(self.retry).await;
             if let Ok(response) = self.line.get(Some(&after)).await {
-                self.form = Form::Events(Splitter::new(self.largest));
+                self.form = Form::Events(Splitter::new(self.line.allowance().largest));
                 self.body = response.into_body();
                 return true;
             }
@@ -251,17 +256,17 @@ fn restored(message: &Message, change: Option<(json::Span, &str)>) -> Option<Mes
 }
 
 /// The messages that a text is.
-fn read(text: &[u8]) -> Option<Vec<Message>> {
-    match Payload::read(Bytes::copy_from_slice(text)).ok()? {
+fn read(text: Bytes) -> Option<Vec<Message>> {
+    match Payload::read(text).ok()? {
         Payload::Single(message) => Some(vec![message]),
         Payload::Batch(messages) => Some(messages.into_iter().flatten().collect()),
     }
 }
 
 /// The messages of a text that has one to a line.
-fn lines(text: &[u8]) -> Option<Vec<Message>> {
+fn lines(text: &Bytes) -> Option<Vec<Message>> {
     let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
-    let messages: Option<Vec<Vec<Message>>> = lines.map(read).collect();
+    let messages: Option<Vec<Vec<Message>>> = lines.map(|line| read(text.slice_ref(line))).collect();
     messages.map(|messages| messages.into_iter().flatten().collect())
 }
 
@@ -292,8 +297,8 @@ mod tests {
     #[test]
     fn several_messages_in_one_text_are_found() {
         let message = r#"{"jsonrpc":"2.0","method":"a"}"#;
-        assert_eq!(lines(format!("{message}\n\n{message}\r\n").as_bytes()).unwrap().len(), 2);
-        assert!(lines(b"nonsense").is_none());
+        assert_eq!(lines(&format!("{message}\n\n{message}\r\n").into()).unwrap().len(), 2);
+        assert!(lines(&Bytes::from_static(b"nonsense")).is_none());
         let told =
             error_without_id(br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"m"}}"#, "7").unwrap();
         assert_eq!((told[0].id(), told[0].error()), (Some("7"), Some(r#"{"code":-32000,"message":"m"}"#)));

@@ -27,6 +27,8 @@ pub(crate) enum Problem {
     Ended,
     /// It is larger than what is read.
     TooLarge,
+    /// It has to be held, and there is no room for it.
+    NoRoom,
     /// There is nothing in it.
     Empty,
     /// What is in it is no message, or none that answers.
@@ -77,6 +79,7 @@ impl fmt::Display for Words<'_> {
             Problem::Lost => write!(formatter, "the connection to the MCP server was lost"),
             Problem::Ended => write!(formatter, "the MCP server ended its stream of events before it answered {name}"),
             Problem::TooLarge => write!(formatter, "what the MCP server answers {name} with is too large"),
+            Problem::NoRoom => write!(formatter, "the answer to {name} is lost: {}", crate::budget::Spent),
             Problem::Empty => write!(formatter, "the MCP server answers {name} with status {status} and no body"),
             Problem::NoAnswer => {
                 write!(
@@ -91,6 +94,7 @@ impl fmt::Display for Words<'_> {
         write!(formatter, "; whether it did what was asked is unknown")?;
         match problem {
             Problem::Lost | Problem::Ended | Problem::TooLarge => write!(formatter, ", and its log may tell"),
+            Problem::NoRoom => Ok(()),
             Problem::Empty | Problem::NoAnswer => {
                 write!(formatter, ". See whether its URL is that of an MCP endpoint, and look into its log")
             }

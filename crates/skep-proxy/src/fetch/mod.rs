@@ -4,6 +4,7 @@
 //! Names are resolved, the addresses are checked, and only what was checked is dialled; that holds for every redirect,
 //! too. An answer has a largest size and a longest time. The files of TLS may change while the proxy runs.
 
+mod current;
 #[cfg(test)]
 pub(crate) mod inside;
 pub(crate) mod resolve;
@@ -14,7 +15,7 @@ mod tls_files;
 use std::borrow::Cow;
 use std::error::Error;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, COOKIE, LOCATION};
@@ -28,9 +29,10 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use parking_lot::Mutex;
 
+use self::current::Current;
 use self::resolve::{Closed, Resolver};
-use self::tls_files::Stamp;
 pub use self::tls_files::{FilesError, TlsFiles};
+use crate::lapses::Lapses;
 
 /// How long connections are kept for the next request.
 const IDLE: Duration = Duration::from_mins(1);
@@ -131,8 +133,9 @@ pub struct Fetcher(Arc<Inner>);
 struct Inner {
     policy: FetchPolicy,
     resolver: Resolver,
-    /// With the files as they were when it was made.
-    client: Mutex<(Stamp, HttpClient)>,
+    client: Mutex<Current<HttpClient>>,
+    /// How the files do that it is made of.
+    lapses: Lapses,
 }
 
 impl std::fmt::Debug for Fetcher {
@@ -151,21 +154,27 @@ impl Fetcher {
     fn judging(policy: FetchPolicy, resolver: Resolver) -> Result<Self, FilesError> {
         let stamp = policy.tls.stamp();
         let client = client(&policy, resolver.clone())?;
-        Ok(Self(Arc::new(Inner { policy, resolver, client: Mutex::new((stamp, client)) })))
+        let client = Mutex::new(Current::new(stamp, client));
+        Ok(Self(Arc::new(Inner { policy, resolver, client, lapses: Lapses::default() })))
     }
 
     /// The client for the files as they are now. Files that cannot be used do not take the place of those that can:
     /// they may be half written.
     fn client(&self) -> HttpClient {
-        let stamp = self.0.policy.tls.stamp();
-        let mut current = self.0.client.lock();
-        if current.0 != stamp {
-            match client(&self.0.policy, self.0.resolver.clone()) {
-                Ok(client) => *current = (stamp, client),
-                Err(error) => tracing::warn!(%error, "changed TLS files cannot be used; the old ones still are"),
+        let Inner { policy, resolver, client: current, lapses } = &*self.0;
+        let (stamp, now) = (policy.tls.stamp(), Instant::now());
+        let (usable, unusable) = current.lock().renew(stamp, now, || client(policy, resolver.clone()));
+        match unusable {
+            Some(error) => {
+                if let Some(times) = lapses.failed() {
+                    let error = &*error;
+                    tracing::warn!(error, times, "changed TLS files cannot be used; the old ones still are");
+                }
             }
+            None if lapses.is_over() => tracing::info!("changed TLS files can be used again"),
+            None => {}
         }
-        current.1.clone()
+        usable
     }
 
     /// Sends a request, and reads all of the answer if it is a success, at most so many bytes of it.

@@ -123,6 +123,31 @@ async fn addresses_that_are_none_are_refused() {
     }
 }
 
+#[test]
+fn tls_files_that_cannot_be_used_are_read_once_and_told_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ca.crt");
+    let authority = rcgen::generate_simple_self_signed(["hive.example".to_owned()]).unwrap().cert.pem();
+    std::fs::write(&file, &authority).unwrap();
+    let tls = TlsFiles { authorities: Some(file.clone()), ..TlsFiles::default() };
+    let fetcher = Fetcher::new(FetchPolicy { tls, ..policy() }).unwrap();
+    let wrong = || {
+        let stamp = fetcher.0.policy.tls.stamp();
+        fetcher.0.client.lock().renew(stamp, Instant::now(), || panic!("they are read again")).1
+    };
+    std::fs::write(&file, "-----BEGIN").unwrap();
+    for _ in 0..3 {
+        drop(fetcher.client());
+        let told = wrong().unwrap();
+        assert!(told.contains(file.to_str().unwrap()), "{told}");
+    }
+    assert_eq!(fetcher.0.lapses.failed(), None, "it was told of the first question, and is not of each");
+    std::fs::write(&file, &authority).unwrap();
+    drop(fetcher.client());
+    assert_eq!(wrong(), None);
+    assert!(!fetcher.0.lapses.is_over(), "that it is over was told");
+}
+
 /// For these tests the inside is one address of this machine, and the outside another one.
 const INSIDE: &str = "127.0.0.77";
 

@@ -11,13 +11,14 @@ use http_body::{Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
+use super::Place;
 use super::calls::Call;
 use crate::body::{Body, BodyError};
 
 /// How a connection begins that has many requests at a time.
 const MULTIPLEXED: &[u8] = b"PRI";
-/// No head of a request is on its way.
-const NO_HEAD: u64 = u64::MAX;
+/// No head of a request is on its way, or nothing waits to be read.
+const NEVER: u64 = u64::MAX;
 
 /// How long a request may be on its way when the listener stops, and how often that is looked at.
 const MOMENT: Duration = Duration::from_millis(500);
@@ -33,6 +34,8 @@ pub(super) struct Activity {
     head: AtomicU64,
     /// When the last answer was sent.
     idle: AtomicU64,
+    /// Since when the client has read nothing of what there is for it.
+    unread: AtomicU64,
     /// Whether what comes need not be a request.
     is_multiplexed: AtomicBool,
 }
@@ -44,6 +47,8 @@ pub(super) enum Overdue {
     Head,
     /// Nobody asked anything.
     Idle,
+    /// The client does not read what it asked for.
+    Unread,
 }
 
 impl Activity {
@@ -53,51 +58,60 @@ impl Activity {
             under_way: AtomicUsize::new(0),
             head: AtomicU64::new(0),
             idle: AtomicU64::new(0),
+            unread: AtomicU64::new(NEVER),
             is_multiplexed: AtomicBool::new(false),
         })
     }
 
     fn now(&self) -> u64 {
-        u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(NO_HEAD)
+        u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(NEVER)
     }
 
     /// Something came from the client.
     fn came(&self) {
         let is_between = self.under_way.load(Ordering::Relaxed) == 0 && !self.is_multiplexed.load(Ordering::Relaxed);
-        if is_between && self.head.load(Ordering::Relaxed) == NO_HEAD {
+        if is_between && self.head.load(Ordering::Relaxed) == NEVER {
             self.head.store(self.now(), Ordering::Relaxed);
+        }
+    }
+
+    /// Something was written for the client, or cannot be before it has read some of the rest.
+    fn wrote<T>(&self, polled: &Poll<T>) {
+        // It is written when it changes, and not for each piece.
+        let is_unread = self.unread.load(Ordering::Relaxed) != NEVER;
+        if polled.is_pending() != is_unread {
+            self.unread.store(if is_unread { NEVER } else { self.now() }, Ordering::Relaxed);
         }
     }
 
     /// The head of a request is there.
     pub(super) fn begin(self: &Arc<Self>) -> UnderWay {
         self.under_way.fetch_add(1, Ordering::Relaxed);
-        self.head.store(NO_HEAD, Ordering::Relaxed);
+        self.head.store(NEVER, Ordering::Relaxed);
         UnderWay(Arc::clone(self))
     }
 
     /// Waits until the head that is expected is there, though not for long, and tells whether it is.
     pub(super) async fn settled(&self) -> bool {
         let until = Instant::now() + MOMENT;
-        let is_there = || self.head.load(Ordering::Relaxed) == NO_HEAD;
+        let is_there = || self.head.load(Ordering::Relaxed) == NEVER;
         while !is_there() && Instant::now() < until {
             tokio::time::sleep(TICK).await;
         }
         is_there()
     }
 
-    /// Waits until a head has taken longer than `head`, or nothing was asked for `idle`.
+    /// Waits until a head has taken longer than `head`, or nothing was asked or read for `idle`.
     pub(super) async fn overdue(&self, head: Duration, idle: Duration) -> Overdue {
         loop {
-            let (left, why) = if self.under_way.load(Ordering::Relaxed) > 0 {
-                (head, Overdue::Idle)
-            } else {
-                let (since, limit, why) = match self.head.load(Ordering::Relaxed) {
-                    NO_HEAD => (self.idle.load(Ordering::Relaxed), idle, Overdue::Idle),
-                    since => (since, head, Overdue::Head),
-                };
-                (limit.saturating_sub(Duration::from_millis(self.now().saturating_sub(since))), why)
+            let (under_way, unread) = (self.under_way.load(Ordering::Relaxed), self.unread.load(Ordering::Relaxed));
+            let (since, limit, why) = match self.head.load(Ordering::Relaxed) {
+                _ if unread != NEVER => (unread, idle, Overdue::Unread),
+                _ if under_way > 0 => (self.now(), head, Overdue::Idle),
+                NEVER => (self.idle.load(Ordering::Relaxed), idle, Overdue::Idle),
+                since => (since, head, Overdue::Head),
             };
+            let left = limit.saturating_sub(Duration::from_millis(self.now().saturating_sub(since)));
             if left.is_zero() {
                 return why;
             }
@@ -124,6 +138,7 @@ pub(super) struct Sending {
     pub(super) body: Body,
     pub(super) _under_way: UnderWay,
     pub(super) _call: Call,
+    pub(super) _place: Place,
 }
 
 impl http_body::Body for Sending {
@@ -181,7 +196,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for Noted<S> {
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Noted<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, data: &[u8]) -> Poll<std::io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, data)
+        let polled = Pin::new(&mut self.stream).poll_write(context, data);
+        self.activity.wrote(&polled);
+        polled
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {
@@ -197,7 +214,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Noted<S> {
         context: &mut Context<'_>,
         parts: &[std::io::IoSlice<'_>],
     ) -> Poll<std::io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, parts)
+        let polled = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
+        self.activity.wrote(&polled);
+        polled
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -247,5 +266,24 @@ mod tests {
         drop(activity.begin());
         activity.came();
         assert_eq!(ended(&activity).await, (Overdue::Idle, 120), "what comes there need not be a request");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_reads_nothing_of_its_answer_is_cut_off_and_who_reads_slowly_is_not() {
+        let activity = Activity::new();
+        let _under_way = activity.begin();
+        let slowly = async {
+            for _ in 0..10 {
+                activity.wrote(&Poll::<()>::Pending);
+                tokio::time::sleep(IDLE - HEAD).await;
+                activity.wrote(&Poll::Ready(()));
+            }
+            activity.wrote(&Poll::<()>::Pending);
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = slowly => {}
+            ended = ended(&activity) => assert_eq!(ended, (Overdue::Unread, 1220)),
+        }
     }
 }

@@ -9,8 +9,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::Request;
 use http::header::EXPECT;
+use http::{Request, Version};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -18,14 +18,14 @@ use hyper_util::server::conn::auto::Builder;
 use skep_task::Prompt;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use self::activity::{Activity, Noted, Overdue, Sending};
 pub use self::calls::Calls;
 pub(crate) use self::coming::Coming;
-use crate::answer::Answer;
+use crate::answer::{self, Answer};
 use crate::limits::Limits;
 use crate::tls::TlsIdentity;
 
@@ -84,6 +84,31 @@ impl Patience {
     }
 }
 
+/// What all connections of a listener share.
+struct Host<S> {
+    service: Arc<S>,
+    patience: Patience,
+    /// Places for requests of connections that have several under way. Together there are as many as connections, so that
+    /// what one request may hold is held no more often.
+    streams: Arc<Semaphore>,
+}
+
+/// The place of a request among those of all connections that have several under way.
+#[derive(Debug, Default)]
+struct Place(#[expect(dead_code, reason = "it is held")] Option<OwnedSemaphorePermit>);
+
+/// There is no place.
+struct Crowded;
+
+impl Place {
+    fn take(version: Version, streams: &Arc<Semaphore>) -> Result<Self, Crowded> {
+        if version < Version::HTTP_2 {
+            return Ok(Self::default());
+        }
+        Arc::clone(streams).try_acquire_owned().map(|permit| Self(Some(permit))).map_err(|_| Crowded)
+    }
+}
+
 /// What an address begins with that clients reach the listener by.
 pub(crate) fn scheme(tls: Option<&TlsIdentity>) -> &'static str {
     if tls.is_some() { "https" } else { "http" }
@@ -110,6 +135,7 @@ pub(crate) async fn accept(
 ) -> Open {
     let acceptor = tls.map(TlsIdentity::acceptor);
     let room = Arc::new(Semaphore::new(limits.connections));
+    let streams = Arc::new(Semaphore::new(limits.connections));
     let builder = builder(limits);
     let mut connections = JoinSet::new();
     loop {
@@ -124,16 +150,17 @@ pub(crate) async fn accept(
                 // Small answers should not wait for more to come.
                 let _ = stream.set_nodelay(true);
                 let peer = Peer { address, scheme: scheme(tls) };
-                let (builder, patience) = (builder.clone(), Patience::of(limits));
-                let (service, acceptor, stop) = (Arc::clone(&service), acceptor.clone(), stop.clone());
+                let (builder, patience, streams) = (builder.clone(), Patience::of(limits), Arc::clone(&streams));
+                let (host, acceptor, stop) =
+                    (Host { service: Arc::clone(&service), patience, streams }, acceptor.clone(), stop.clone());
                 connections.spawn(async move {
                     let _permit = permit;
                     let Some(acceptor) = acceptor else {
-                        return converse(builder, stream, peer, service, patience, stop).await;
+                        return converse(builder, stream, peer, host, stop).await;
                     };
                     // Whoever cannot agree on TLS in time has nothing to say to us.
                     if let Ok(Ok(stream)) = tokio::time::timeout(patience.head, acceptor.accept(stream)).await {
-                        converse(builder, stream, peer, service, patience, stop).await;
+                        converse(builder, stream, peer, host, stop).await;
                     }
                 });
             }
@@ -161,8 +188,7 @@ async fn converse(
     builder: Builder<TokioExecutor>,
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     peer: Peer,
-    service: Arc<impl Service>,
-    patience: Patience,
+    Host { service, patience, streams }: Host<impl Service>,
     stop: CancellationToken,
 ) {
     let activity = Activity::new();
@@ -172,10 +198,15 @@ async fn converse(
         let (service, under_way, call) = (Arc::clone(&service), noted.begin(), calls.begin());
         let is_withheld = request.headers().contains_key(EXPECT);
         let request = request.map(|body| Coming::new(body, patience.body_bytes, is_withheld, noted.begin()));
+        let place = Place::take(request.version(), &streams);
         // In a box, because a connection keeps room for an answer on its way for as long as it lives.
         Box::pin(async move {
-            let answer = service.answer(peer, request).await;
-            Ok::<_, Infallible>(answer.map(|body| Sending { body, _under_way: under_way, _call: call }))
+            let answer = match place {
+                Ok(_) => service.answer(peer, request).await,
+                Err(Crowded) => answer::not_ready("too many requests are under way"),
+            };
+            let place = place.unwrap_or_default();
+            Ok::<_, Infallible>(answer.map(|body| Sending { body, _under_way: under_way, _call: call, _place: place }))
         })
     });
     let mut connection = Prompt::new(builder.serve_connection(TokioIo::new(stream), service));
@@ -183,6 +214,7 @@ async fn converse(
         // The client went away, or spoke something else: there is nobody to tell.
         _ = &mut connection => {}
         why = activity.overdue(patience.head, patience.idle) => {
+            // Whoever does not read what it asked for has no use for it.
             if why == Overdue::Idle {
                 connection.inner().graceful_shutdown();
                 // A request that came at the last moment is still answered.

@@ -13,6 +13,9 @@ const DECISIVE: [&str; 9] = ["jsonrpc", "id", "method", "params", "name", "uri",
 /// Whether somebody who does not care about capitals could read another message than we do. Some JSON libraries match
 /// names that way, and take the last one.
 pub(crate) fn is_ambiguous(message: &Message) -> Result<bool, EditError> {
+    if !message.has_other_letters() {
+        return Ok(false);
+    }
     let has_double = |object: &str| -> Result<bool, EditError> {
         Ok(json::members(object)?.iter().any(|(name, _)| match fold(name) {
             Cow::Owned(plain) => DECISIVE.contains(&plain.as_str()),

@@ -197,7 +197,10 @@ impl<'a> Exchange<'a> {
         {
             return Err(answer::unreadable(error));
         }
-        *self.notes.messages.lock() = messages(&payload).cloned().collect();
+        *self.notes.messages.lock() = match &payload {
+            Payload::Single(message) => Arc::new([message.clone()]),
+            Payload::Batch(_) => messages(&payload).cloned().collect(),
+        };
         if let Upload::Read(sent) = &mut self.upload {
             sent.payload = Some(payload);
         }

@@ -49,24 +49,36 @@ pub enum ForwardError {
     Value(String),
 }
 
-/// The headers of a request with credentials of ours, which say nothing about its client.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Ours(Vec<HeaderName>);
+/// Which of the headers with credentials are ours, and say nothing about the client.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Ours([bool; CREDENTIALS.len()]);
 
 impl Ours {
-    pub(crate) fn contain(&self, name: &HeaderName) -> bool {
-        self.0.contains(name)
+    /// Those among headers that we set.
+    fn of(headers: &[(HeaderName, HeaderValue)]) -> Self {
+        Self(std::array::from_fn(|place| headers.iter().any(|(name, _)| *name == CREDENTIALS[place])))
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self(std::array::from_fn(|place| self.0[place] || other.0[place]))
+    }
+
+    pub(crate) fn contain(self, name: &HeaderName) -> bool {
+        CREDENTIALS.iter().zip(self.0).any(|(credential, is_ours)| is_ours && credential == name)
     }
 }
 
 /// The headers.
 #[derive(Clone)]
-pub struct ForwardHeaders(Vec<(HeaderName, HeaderValue)>);
+pub struct ForwardHeaders {
+    headers: Vec<(HeaderName, HeaderValue)>,
+    ours: Ours,
+}
 
 /// Values are secrets.
 impl fmt::Debug for ForwardHeaders {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_set().entries(self.0.iter().map(|(name, _)| name)).finish()
+        formatter.debug_set().entries(self.headers.iter().map(|(name, _)| name)).finish()
     }
 }
 
@@ -82,7 +94,8 @@ impl ForwardHeaders {
             value.set_sensitive(true);
             Ok((header, value))
         };
-        headers.iter().map(read).collect::<Result<_, _>>().map(Self)
+        let headers = headers.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self { ours: Ours::of(&headers), headers })
     }
 }
 
@@ -91,13 +104,12 @@ impl Layer for ForwardHeaders {
         let headers = &mut exchange.parts.headers;
         // A client could call one of these a matter between neighbours, and have it removed later on.
         strip_headers(headers);
-        for (name, value) in &self.0 {
+        for (name, value) in &self.headers {
             headers.insert(name, value.clone());
         }
-        let mut credentials = self.0.iter().filter(|(name, _)| CREDENTIALS.contains(name)).peekable();
-        if credentials.peek().is_some() {
-            let ours = exchange.parts.extensions.get_or_insert_default::<Ours>();
-            ours.0.extend(credentials.map(|(name, _)| name.clone()));
+        if self.ours.0.contains(&true) {
+            let others = exchange.parts.extensions.get::<Ours>().copied().unwrap_or_default();
+            exchange.parts.extensions.insert(self.ours.and(others));
         }
         next.pass(exchange)
     }

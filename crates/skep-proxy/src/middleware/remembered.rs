@@ -4,14 +4,16 @@ use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::hash::Hash;
 
+use foldhash::quality::RandomState;
+
 /// Answers that weigh so much together are remembered for sure, and at most twice as much. What was used lately is young. When
 /// that is too much, it becomes what was used before, and the rest is forgotten.
 #[derive(Debug)]
 pub(super) struct Remembered<K, V> {
     most: usize,
     weight: usize,
-    young: HashMap<K, Weighed<V>>,
-    old: HashMap<K, Weighed<V>>,
+    young: HashMap<K, Weighed<V>, RandomState>,
+    old: HashMap<K, Weighed<V>, RandomState>,
 }
 
 #[derive(Debug)]
@@ -23,7 +25,7 @@ struct Weighed<V> {
 impl<K: Hash + Eq, V: Clone> Remembered<K, V> {
     /// Nothing yet. What is weighed, in bytes or one by one, is for those to say who add something.
     pub(super) fn new(most: usize) -> Self {
-        Self { most, weight: 0, young: HashMap::new(), old: HashMap::new() }
+        Self { most, weight: 0, young: HashMap::default(), old: HashMap::default() }
     }
 
     pub(super) fn find<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<V>
@@ -75,7 +77,9 @@ mod tests {
         let mut remembered = Remembered::new(100);
         for number in 0..1000 {
             remembered.add(number, (), number % 60);
-            let weight = |known: &HashMap<usize, Weighed<()>>| known.values().map(|known| known.weight).sum::<usize>();
+            let weight = |known: &HashMap<usize, Weighed<()>, RandomState>| {
+                known.values().map(|known| known.weight).sum::<usize>()
+            };
             assert_eq!(weight(&remembered.young), remembered.weight);
             assert!(remembered.weight <= 100 && weight(&remembered.old) <= 100, "{number}");
         }

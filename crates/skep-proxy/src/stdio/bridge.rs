@@ -106,7 +106,7 @@ impl Bridge {
             is_unread_known: AtomicBool::new(false),
             oddities: Oddities::default(),
             calls: Calls::new(outbox, limits.request, audience, limits.held.clone()),
-            clients: Clients::default(),
+            clients: Clients::new(&limits),
             sessions: Sessions::new(store, &limits),
             seals: Seals::new("stdio"),
             listeners: Arc::default(),

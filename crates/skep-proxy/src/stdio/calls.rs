@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use skep_mcp::fault::{Fault, INTERNAL_ERROR};
+use skep_mcp::fault::{Fault, INTERNAL_ERROR, TRANSPORT_ERROR};
 use skep_mcp::json::{self, Span};
 use skep_mcp::{Id, Message, MetaKey, Param, Revision, method, translate};
 use tokio::sync::oneshot;
@@ -27,6 +27,7 @@ use super::outbox::{Full, Outbox, Room};
 use crate::budget::Budget;
 use crate::eras::alone::Alone;
 use crate::lapses::Lapses;
+use crate::reply::STOPPING;
 
 /// All requests that are under way.
 #[derive(Debug)]
@@ -41,6 +42,10 @@ pub(super) struct Calls {
     revision: Mutex<Revision>,
     /// Whether the server has answered what a client asked.
     has_served: AtomicBool,
+    /// How many servers there were before.
+    losses: AtomicU64,
+    /// Whether nobody will answer any more.
+    is_closed: AtomicBool,
     /// Requests that could not be sent.
     unread: Lapses,
     /// For answers that are large.
@@ -50,8 +55,9 @@ pub(super) struct Calls {
 /// Requests that have waited too long.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Expired {
+    /// Those that are to be called off.
     pub(super) numbers: Vec<u64>,
-    /// How many of them were handshakes.
+    /// How many handshakes there were besides.
     pub(super) handshakes: usize,
 }
 
@@ -75,6 +81,8 @@ impl Calls {
             mirrors,
             revision,
             has_served: AtomicBool::new(false),
+            losses: AtomicU64::new(0),
+            is_closed: AtomicBool::new(false),
             unread: Lapses::default(),
             held,
         })
@@ -141,9 +149,12 @@ impl Calls {
         Ok(())
     }
 
-    /// Waits for room for what a client says, as long as a request may take.
+    /// Waits for room for what a client says, as long as a request may take. What was meant for a server that is gone by
+    /// then is not for its successor.
     async fn turn(&self, bytes: usize) -> Result<Room<'_>, Full> {
-        tokio::time::timeout(self.patience, self.outgoing.turn(bytes)).await.unwrap_or(Err(Full))
+        let losses = self.losses.load(Ordering::Relaxed);
+        let room = tokio::time::timeout(self.patience, self.outgoing.turn(bytes)).await.unwrap_or(Err(Full))?;
+        if self.losses.load(Ordering::Relaxed) == losses { Ok(room) } else { Err(Full) }
     }
 
     fn warn_unread(&self) {
@@ -207,6 +218,12 @@ impl Calls {
             deadline: (!is_listening).then(|| begun + self.patience),
         });
         self.waiting.lock().insert(number, call);
+        // Whoever closes it looks at all who wait after that is known.
+        if self.is_closed.load(Ordering::Relaxed)
+            && let Some(call) = self.waiting.lock().remove(&number)
+        {
+            call.fail(&Fault::new(TRANSPORT_ERROR, STOPPING), End::Stopped);
+        }
         (number, self.passed(message, number))
     }
 
@@ -253,7 +270,7 @@ impl Calls {
             if call.ends_stream() {
                 call.stream.end(None, End::Closed);
             }
-            if call.is_sent() {
+            if call.is_to_be_called_off() {
                 self.tell_cancelled(number, "nobody waits for it any more");
             }
         }
@@ -265,7 +282,7 @@ impl Calls {
         let left: Vec<_> = self.waiting.lock().extract_if(|_, call| is_its(call)).collect();
         for (number, call) in left {
             call.fail(&Fault::new(INTERNAL_ERROR, "the session has ended"), End::Closed);
-            if call.is_sent() {
+            if call.is_to_be_called_off() {
                 self.tell_cancelled(number, "its session has ended");
             }
         }
@@ -335,15 +352,18 @@ impl Calls {
         }
     }
 
-    /// Ends the requests that have waited too long, and gives their numbers: they are to be called off.
+    /// Ends the requests that have waited too long, and gives the numbers of those that are to be called off.
     pub(super) fn expire(&self, now: Instant) -> Expired {
         let mut expired = Expired::default();
         self.waiting.lock().retain(|number, call| {
             // Whoever waits to send one knows how long.
             let is_late = call.is_sent() && call.deadline.is_some_and(|deadline| deadline <= now);
             if is_late {
-                expired.numbers.push(*number);
-                expired.handshakes += usize::from(call.is_handshake);
+                if call.is_to_be_called_off() {
+                    expired.numbers.push(*number);
+                } else {
+                    expired.handshakes += 1;
+                }
                 call.fail(&call.timeout(), End::TimedOut);
             }
             !is_late
@@ -359,8 +379,20 @@ impl Calls {
         }
     }
 
+    /// The server is gone, and with it everything that it was asked.
+    pub(super) fn lose(&self, fault: &Fault) {
+        self.losses.fetch_add(1, Ordering::Relaxed);
+        self.fail_all(fault, End::Lost);
+    }
+
+    /// Ends everything: nobody will answer any more.
+    pub(super) fn close(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+        self.fail_all(&Fault::new(TRANSPORT_ERROR, STOPPING), End::Stopped);
+    }
+
     /// Ends all requests that wait, in the same way.
-    pub(super) fn fail_all(&self, fault: &Fault, end: End) {
+    fn fail_all(&self, fault: &Fault, end: End) {
         let failed = std::mem::take(&mut *self.waiting.lock());
         for call in failed.into_values() {
             call.fail(fault, end);

@@ -14,6 +14,8 @@ use super::events::{EventStream, parse_event_id};
 use super::kept::Kept;
 use super::load::Load;
 use crate::answer::{self, Answer};
+use crate::budget::Budget;
+use crate::limits::Limits;
 use crate::open_ended::OpenEnded;
 
 /// The streams of one session.
@@ -37,13 +39,13 @@ pub(crate) struct Client {
 const BACKGROUND: u64 = 0;
 
 impl Client {
-    fn new(id: &Arc<str>, revision: Revision, resumable: bool, is_session: bool) -> Arc<Self> {
+    fn new(id: &Arc<str>, revision: Revision, resumable: bool, is_session: bool, kept: &Budget) -> Arc<Self> {
         Arc::new(Self {
             id: Arc::clone(id),
             revision: Mutex::new(revision),
             is_session,
             background: EventStream::new(BACKGROUND, resumable),
-            kept: Arc::default(),
+            kept: Kept::new(kept),
             next: AtomicU64::new(BACKGROUND + 1),
             load: Arc::default(),
         })
@@ -107,80 +109,96 @@ impl Client {
 }
 
 /// The sessions that this process holds streams for.
-#[derive(Debug, Default)]
-pub(crate) struct Clients(Mutex<HashMap<Arc<str>, Arc<Client>>>);
+#[derive(Debug)]
+pub(crate) struct Clients {
+    all: Mutex<HashMap<Arc<str>, Arc<Client>>>,
+    /// For large answers that were read.
+    kept: Budget,
+}
 
 impl Clients {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self { all: Mutex::default(), kept: limits.kept.clone() }
+    }
+
     /// The streams of a session, which are new if there are none.
     pub(crate) fn open(&self, id: &Arc<str>, revision: Revision, resumable: bool) -> Arc<Client> {
-        let mut clients = self.0.lock();
-        let client = clients.entry(Arc::clone(id)).or_insert_with(|| Client::new(id, revision, resumable, true));
+        let mut clients = self.all.lock();
+        let client =
+            clients.entry(Arc::clone(id)).or_insert_with(|| Client::new(id, revision, resumable, true, &self.kept));
         Arc::clone(client)
     }
 
     /// A stream of background messages for somebody who has no session. Whoever reads it has to close it.
     pub(crate) fn open_listener(&self, id: &Arc<str>) -> Arc<Client> {
-        let client = Client::new(id, Revision::NEWEST_WITH_HANDSHAKE, false, false);
-        self.0.lock().insert(Arc::clone(id), Arc::clone(&client));
+        let client = Client::new(id, Revision::NEWEST_WITH_HANDSHAKE, false, false, &self.kept);
+        self.all.lock().insert(Arc::clone(id), Arc::clone(&client));
         client
     }
 
     pub(crate) fn get(&self, id: &str) -> Option<Arc<Client>> {
-        self.0.lock().get(id).cloned()
+        self.all.lock().get(id).cloned()
     }
 
     /// Forgets a session, whose streams are still open.
     pub(crate) fn remove(&self, id: &str) -> Option<Arc<Client>> {
-        self.0.lock().remove(id)
+        self.all.lock().remove(id)
     }
 
     /// Whether somebody reads a stream of this session.
     pub(crate) fn is_open(&self, id: &str) -> bool {
-        let clients = self.0.lock();
+        let clients = self.all.lock();
         let is_read = |client: &Arc<Client>| client.background.is_open() || client.kept.is_open();
         clients.get(id).is_some_and(is_read)
     }
 
     /// The sessions that have such a stream open.
     pub(crate) fn listening(&self) -> Vec<Arc<str>> {
-        let clients = self.0.lock();
+        let clients = self.all.lock();
         let listening = clients.values().filter(|client| client.is_session && client.background.is_open());
         listening.map(|client| Arc::clone(&client.id)).collect()
     }
 
     /// Forgets the streams of all sessions that ended so long ago that nobody comes back for them.
     pub(crate) fn forget_ended(&self, now: Instant) {
-        for client in self.0.lock().values() {
+        for client in self.all.lock().values() {
             client.kept.tidy(now);
+        }
+    }
+
+    /// Gives up the answers that nobody reads now, for the sake of somebody who does.
+    pub(crate) fn lose_left(&self) {
+        for client in self.all.lock().values() {
+            client.kept.lose_left();
         }
     }
 
     /// Ends all streams.
     pub(crate) fn close_all(&self) {
-        for client in std::mem::take(&mut *self.0.lock()).into_values() {
+        for client in std::mem::take(&mut *self.all.lock()).into_values() {
             client.close();
         }
     }
 
     /// The sessions that this process holds streams for.
     pub(crate) fn ids(&self) -> Vec<Arc<str>> {
-        let clients = self.0.lock();
+        let clients = self.all.lock();
         clients.values().filter(|client| client.is_session).map(|client| Arc::clone(&client.id)).collect()
     }
 
     /// The one client, where there is one.
     pub(crate) fn only(&self) -> Option<Arc<Client>> {
-        self.0.lock().values().next().cloned()
+        self.all.lock().values().next().cloned()
     }
 
     /// Tells all clients that listen.
     pub(crate) fn tell_all(&self, message: &[u8]) {
-        offer(self.0.lock().values(), message);
+        offer(self.all.lock().values(), message);
     }
 
     /// Tells some of the clients that listen.
     pub(crate) fn tell(&self, sessions: &[Arc<str>], message: &[u8]) {
-        let clients = self.0.lock();
+        let clients = self.all.lock();
         offer(sessions.iter().filter_map(|id| clients.get(id)), message);
     }
 }
@@ -203,7 +221,7 @@ mod tests {
 
     #[test]
     fn only_those_who_listen_are_told() {
-        let clients = Clients::default();
+        let clients = Clients::new(&Limits::default());
         let [a, b] = ["a", "b"].map(|id| clients.open(&id.into(), Revision::November2025, true));
         let reading = a.background().read(());
         assert_eq!(clients.listening(), [Arc::clone(&a.id)]);

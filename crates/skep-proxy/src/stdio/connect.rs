@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::process::{Child, Command};
@@ -92,13 +93,18 @@ impl ChildProcess {
             .process_group(0)
             .kill_on_drop(true)
             .spawn()
-            // What is no program will not become one.
-            .map_err(|error| fail(&error, matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied)))?;
+            .map_err(|error| fail(&error, is_no_program(&error)))?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(fail(&"it has no standard streams", false));
         };
         Ok(Streams { input: Box::new(input), output: Box::new(output), ending: Box::pin(end(child)) })
     }
+}
+
+/// Whether there is no program that this machine can start. What is none will not become one.
+fn is_no_program(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied)
+        || error.raw_os_error() == Some(Errno::NOEXEC.raw_os_error())
 }
 
 /// Ends a process whose input is closed, and all that it has started: they are waited for, then asked, then not asked any

@@ -55,7 +55,12 @@ impl Bridge {
 
     fn take(&self, message: &Message) {
         let is_taken = match message.kind() {
-            Kind::Response => self.calls().answered(message),
+            Kind::Response => {
+                if !self.limits().held.has_room(message.text().len()) {
+                    self.clients().lose_left();
+                }
+                self.calls().answered(message)
+            }
             Kind::Request => self.asked(message),
             Kind::Notification => self.spread(message),
         };

@@ -7,43 +7,66 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use bytes::Bytes;
 use parking_lot::Mutex;
 
 use super::events::{EventStream, Held};
+use crate::budget::Budget;
 use crate::limits;
 
 /// The streams of one session.
-#[derive(Debug, Default)]
-pub(crate) struct Kept(Mutex<Vec<Arc<EventStream>>>);
+#[derive(Debug)]
+pub(crate) struct Kept {
+    streams: Mutex<Vec<Arc<EventStream>>>,
+    /// For what was read, if it is large. All sessions share it.
+    room: Budget,
+}
 
 impl Kept {
+    pub(super) fn new(room: &Budget) -> Arc<Self> {
+        Arc::new(Self { streams: Mutex::default(), room: room.clone() })
+    }
+
+    /// What is kept of a message that is given to a reader. That one has the room of those that nobody has read yet, which is
+    /// for others then.
+    pub(super) fn copy(&self, message: &Bytes) -> Option<Bytes> {
+        self.room.copy(message)
+    }
+
+    /// Gives up the answers that nobody reads now, for the sake of somebody who does.
+    pub(super) fn lose_left(&self) {
+        for stream in self.streams.lock().iter().filter(|stream| stream.held().is_left) {
+            stream.lose_answer();
+        }
+    }
+
     /// Keeps a stream from now on.
     pub(super) fn add(&self, stream: &Arc<EventStream>) {
-        self.0.lock().push(Arc::clone(stream));
+        self.streams.lock().push(Arc::clone(stream));
         self.tidy(Instant::now());
     }
 
     /// The stream of that name.
     pub(super) fn find(&self, name: u64) -> Option<Arc<EventStream>> {
-        self.0.lock().iter().find(|stream| stream.name() == name).cloned()
+        self.streams.lock().iter().find(|stream| stream.name() == name).cloned()
     }
 
     /// Whether somebody reads one of them now.
     pub(super) fn is_open(&self) -> bool {
-        self.0.lock().iter().any(|stream| stream.is_open())
+        self.streams.lock().iter().any(|stream| stream.is_open())
     }
 
     /// Whether more may be written to a stream that its client has left.
     pub(super) fn has_room(&self) -> bool {
         let left = |held: Held| if held.is_left { held.unread } else { 0 };
-        let unread: usize = self.0.lock().iter().map(|stream| left(stream.held())).sum();
+        let unread: usize = self.streams.lock().iter().map(|stream| left(stream.held())).sum();
         unread < limits::UNREAD_ANSWER_BYTES
     }
 
     /// Lets go of what nobody comes back for, and of what there is no room for. To be done whenever a stream ends, or its
     /// reader goes.
     pub(super) fn tidy(&self, now: Instant) {
-        let mut streams = self.0.lock();
+        let mut streams = self.streams.lock();
         let is_kept = |ended: Instant| now.saturating_duration_since(ended) < limits::RESUMABLE;
         streams.retain(|stream| stream.held().ended.is_none_or(is_kept));
         let is_read = |held: &Held| held.is_read;
@@ -56,7 +79,7 @@ impl Kept {
     /// Ends all of them.
     pub(super) fn close(&self) {
         // A stream that ends comes back here.
-        let streams = std::mem::take(&mut *self.0.lock());
+        let streams = std::mem::take(&mut *self.streams.lock());
         for stream in streams {
             stream.close();
         }
@@ -64,7 +87,7 @@ impl Kept {
 
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        self.0.lock().len()
+        self.streams.lock().len()
     }
 }
 
@@ -102,7 +125,6 @@ fn lose_answers(streams: &[Arc<EventStream>]) {
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
     use http_body_util::BodyExt as _;
 
     use super::*;
@@ -120,7 +142,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_was_read_is_kept_for_a_while_and_what_was_not_for_longer() {
-        let kept = Arc::default();
+        let kept = Kept::new(&Budget::new(limits::EVENT_BYTES_PER_STREAM * 4));
         let unread = stream(&kept, 1);
         drop(unread.read(()));
         unread.end(Some(answer(1)), End::Answered);
@@ -150,7 +172,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_client_that_goes_when_the_answers_are_there_leaves_no_more_than_one_that_went_before() {
-        let kept = Arc::default();
+        let kept = Kept::new(&Budget::new(limits::EVENT_BYTES_PER_STREAM * 4));
         let read = stream(&kept, 5);
         let readers: Vec<_> = (0..2).map(|_| read.read(())).collect();
         read.end(Some(answer(limits::EVENT_BYTES_PER_STREAM / 2)), End::Answered);
@@ -173,9 +195,24 @@ mod tests {
         }
     }
 
+    #[tokio::test]
+    async fn what_was_read_is_kept_as_far_as_there_is_room_and_takes_none_from_others() {
+        let (all, some) = (Budget::new(2 << 20), Budget::new(1 << 20));
+        let kept = Kept::new(&some);
+        for name in 1..=10 {
+            let stream = stream(&kept, name);
+            let first = stream.read(());
+            stream.end(Some(all.copy(&answer(512 << 10)).unwrap()), End::Answered);
+            first.collect().await.unwrap();
+            assert!(all.has_room(2 << 20), "it was read");
+            assert_eq!(kept.find(name).is_some_and(|stream| stream.bytes() > 0), name == 1 || stream.bytes() > 0);
+        }
+        assert!(!some.has_room(1 << 20), "some of them are kept");
+    }
+
     #[test]
     fn what_comes_before_the_answers_that_nobody_reads_is_bounded() {
-        let kept = Arc::default();
+        let kept = Kept::new(&Budget::new(limits::EVENT_BYTES_PER_STREAM * 4));
         let streams: Vec<_> = (1..=64).map(|name| stream(&kept, name)).collect();
         for stream in &streams {
             drop(stream.read(()));

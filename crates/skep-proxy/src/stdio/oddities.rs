@@ -37,13 +37,13 @@ impl Oddities {
         }
     }
 
-    /// It has not answered so many requests in time, so many handshakes among them.
+    /// It has not answered so many requests in time, and so many handshakes.
     pub(super) fn kept_silent(&self, requests: usize, handshakes: usize, patience: Duration) {
         let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
         if let Some(times) = self.late_handshakes.failed_often(count(handshakes)) {
             tracing::warn!(times, ?patience, "the MCP server has not answered the handshake in time");
         }
-        if let Some(times) = self.late.failed_often(count(requests - handshakes)) {
+        if let Some(times) = self.late.failed_often(count(requests)) {
             tracing::warn!(times, ?patience, "the MCP server has not answered requests in time");
         }
     }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, StatusCode};
 use skep_mcp::sse::Frame;
-use skep_mcp::{Kind, Message, Payload, Revision, header, method};
+use skep_mcp::{Kind, Message, Param, Payload, ReadError, Revision, header, method};
 
 use super::bridge::Bridge;
 use super::caller::Caller;
@@ -18,6 +18,7 @@ use super::handshake;
 use super::load::TooMuch;
 use super::other_era::Place;
 use super::processes::Begun;
+use super::streamable::Streamable;
 use crate::answer::{self, Answer};
 use crate::forwarded::{self, Forwarded};
 use crate::intake::{self, Accepts};
@@ -154,6 +155,10 @@ impl Sse {
         let client = held.ok_or_else(|| answer::text(StatusCode::SERVICE_UNAVAILABLE, elsewhere))?;
         let message = match body.read(self.bridge.limits()).await?.payload() {
             Ok(Payload::Single(message)) => message,
+            Ok(Payload::Batch(messages)) if client.revision().has_batches() => {
+                begin_batch(bridge, client, messages)?;
+                return Ok(answer::accepted());
+            }
             Ok(Payload::Batch(_)) => return Err(bad("Error parsing JSON-RPC message: it is a batch")),
             Err(error) => return Err(bad(&format!("Error parsing JSON-RPC message: {error}"))),
         };
@@ -168,14 +173,38 @@ impl Sse {
     }
 }
 
-/// Sends a request on its way. Its answer goes to the stream.
-async fn begin(bridge: Arc<Bridge>, client: Arc<Client>, message: Message) -> Result<(), Answer> {
+/// Refuses what the server cannot be asked now, and what the client leaves no room to answer.
+fn require_room(bridge: &Bridge, client: &Client) -> Result<(), Answer> {
     if let Some(reason) = bridge.readiness().reason() {
         return Err(answer::not_ready(&reason));
     }
     if !client.background().has_room() {
         return Err(answer::text(StatusCode::INTERNAL_SERVER_ERROR, "Failed to send message to destination"));
     }
+    Ok(())
+}
+
+/// Sends several messages on their way. Their answers go to the stream together.
+fn begin_batch(
+    bridge: Arc<Bridge>,
+    client: Arc<Client>,
+    messages: Vec<Result<Message, ReadError>>,
+) -> Result<(), Answer> {
+    intake::check_batch(&messages)?;
+    require_room(&bridge, &client)?;
+    let bytes: usize = messages.iter().flatten().map(|message| message.text().len()).sum();
+    let share = client.load().take(bytes).map_err(|TooMuch| answer::too_many(&TooMuch::fault(), None))?;
+    let owed = client.background().owe();
+    tokio::spawn(async move {
+        Streamable(bridge).answer_batch_on_stream(&client, messages).await;
+        drop((owed, share));
+    });
+    Ok(())
+}
+
+/// Sends a request on its way. Its answer goes to the stream.
+async fn begin(bridge: Arc<Bridge>, client: Arc<Client>, message: Message) -> Result<(), Answer> {
+    require_room(&bridge, &client)?;
     if !needs_us(message.method()) && bridge.handshake().is_agreed() {
         let ticket = bridge.calls().begin(&message, Caller::from(&*client), client.background(), false).await;
         return ticket.map(Ticket::keep).map_err(|why| why.answer(&message));
@@ -219,7 +248,11 @@ async fn initialize(bridge: &Arc<Bridge>, client: &Arc<Client>, message: &Messag
             text.into()
         }
         Err(refusal) => match bridge.open_legacy_client(message, &refusal, Place::Held(client)).await {
-            Ok(Some((text, _))) => text,
+            Ok(Some((text, client))) => {
+                let asked = message.param_text(Param::ProtocolVersion).unwrap_or_default();
+                client.agree_on(Revision::negotiate(&asked));
+                text
+            }
             // The store is not asked for a session that is held here.
             Ok(None) | Err(Unavailable) => handshake::refusal(message.owned_id().as_ref(), &refusal).into(),
         },

@@ -105,8 +105,9 @@ impl Subscriptions {
 
     /// Those who watch a resource.
     pub(super) fn watchers(&self, uri: &str) -> Vec<Arc<str>> {
-        let topic = self.topics.lock().get(uri).cloned();
-        topic.map(|topic| topic.state.lock().watchers.keys().cloned().collect()).unwrap_or_default()
+        // Whoever looks is no owner of the topic, so that nobody who ends meanwhile takes it for one that is in use.
+        let topics = self.topics.lock();
+        topics.get(uri).map(|topic| topic.state.lock().watchers.keys().cloned().collect()).unwrap_or_default()
     }
 
     /// Forgets a session. `tell` tells the server of a resource that nobody watches any more.
@@ -173,9 +174,10 @@ impl Deref for InUse<'_> {
 impl Drop for InUse<'_> {
     fn drop(&mut self) {
         let mut topics = self.subscriptions.topics.lock();
-        // One of them is ours, and one is in the map.
-        let is_last = Arc::strong_count(&self.topic) == 2;
-        if is_last && self.topic.state.lock().watchers.is_empty() {
+        // Ours goes while the map is locked: of those who end together, one has to see that it is the last.
+        drop(std::mem::take(&mut self.topic));
+        let is_unused = |topic: &Arc<Topic>| Arc::strong_count(topic) == 1 && topic.state.lock().watchers.is_empty();
+        if topics.get(&self.uri).is_some_and(is_unused) {
             topics.remove(&self.uri);
         }
     }

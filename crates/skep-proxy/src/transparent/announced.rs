@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::addresses::{MESSAGES, Opened};
 use super::endpoint::Rewrite;
 use crate::body::{Body, BodyError};
+use crate::budget::Allowance;
 use crate::eras::session_tasks::SessionTasks;
 use crate::open_ended::OpenEnded;
 use crate::passing::{self, Change};
@@ -40,13 +41,14 @@ pub(super) struct Announced {
     pub(super) is_within: bool,
     /// The tasks of the client, where it is known.
     pub(super) tasks: Option<Box<SessionTasks>>,
-    /// What is held of an event that may have to be changed.
-    pub(super) largest: usize,
+    /// What may be held of an event that may have to be changed.
+    pub(super) allowance: Allowance,
 }
 
 impl Announced {
     pub(super) fn stream(self: Box<Self>, body: Body) -> Body {
-        passing::changed(body, LARGEST, *self)
+        let allowance = Allowance { largest: LARGEST, ..self.allowance.clone() };
+        passing::changed(body, &allowance, *self)
     }
 
     /// What the stream is, as far as its end is concerned.
@@ -102,7 +104,7 @@ impl Change for Announced {
     }
 
     fn largest(&self) -> Option<usize> {
-        self.opened.stream.talk.holds_events().then_some(self.largest)
+        self.opened.stream.talk.holds_events().then_some(self.allowance.largest)
     }
 }
 

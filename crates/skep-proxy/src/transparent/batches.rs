@@ -11,6 +11,7 @@ use skep_mcp::{Kind, Message, Payload, ReadError, Revision, header, translate};
 use super::Transparent;
 use super::look::Known;
 use crate::answer::{self, Answer};
+use crate::budget;
 use crate::eras::http::HttpLine;
 use crate::eras::line::{Line as _, Lost};
 use crate::intake;
@@ -44,7 +45,7 @@ impl Transparent {
         if answers.is_empty() {
             return Ok(Some(answer::empty(StatusCode::ACCEPTED)));
         }
-        Ok(Some(answer::batch(&answers)))
+        Ok(Some(answer::batch(answers)))
     }
 }
 
@@ -66,7 +67,8 @@ async fn take(line: &HttpLine, reads: Option<Revision>, message: Result<Message,
     while let Some(reply) = replies.next().await {
         if reply.kind() == Kind::Response {
             let adapted = reads.and_then(|reads| translate::answer_for(reply.as_str(), reads));
-            return Some(adapted.map_or_else(|| reply.text().clone(), Bytes::from));
+            let text = reply.text();
+            return Some(adapted.map_or_else(|| text.clone(), |adapted| budget::made_of(text, adapted.into())));
         }
     }
     Some(lost(Lost::Unreached.fault()))

@@ -15,10 +15,11 @@ use super::Transparent;
 use super::look::Known;
 use super::upstream::Outgoing;
 use crate::body::{Body, BodyError};
+use crate::budget::{Allowance, Spent};
 use crate::eras::http::{is_json, is_stream};
 use crate::eras::unanswered::{Problem, Said, is_answer};
 use crate::intake::JSON;
-use crate::passing::{self, Change, Held};
+use crate::passing::{self, Change, Read, Unread};
 use crate::sessions::Session;
 
 /// What belongs to a session whose server speaks another revision than its client: that revision.
@@ -94,20 +95,20 @@ impl Between {
         head: &mut http::response::Parts,
         body: Body,
         request: Option<&Message>,
-        largest: usize,
-    ) -> Body {
+        allowance: &Allowance,
+    ) -> Result<Body, Spent> {
         if !self.is_older_client() || !head.status.is_success() || head.headers.contains_key(CONTENT_ENCODING) {
-            return body;
+            return Ok(body);
         }
         if is_stream(&head.headers) {
             head.headers.remove(CONTENT_LENGTH);
-            return passing::changed(body, largest, self);
+            return Ok(passing::changed(body, allowance, self));
         }
         if request.is_none() && !is_json(&head.headers) {
-            return body;
+            return Ok(body);
         }
-        match passing::hold(body, largest, |_| false).await {
-            Ok(Held::Whole(text)) => {
+        Ok(match passing::hold(body, allowance, |_| false).await {
+            Ok(Read::Whole(text)) => {
                 let changed = match request.and_then(|request| unanswered(head, &text, request)) {
                     Some(refusal) => Some(refusal),
                     None => std::str::from_utf8(&text).ok().and_then(|text| self.message(text)),
@@ -117,10 +118,11 @@ impl Between {
                 }
                 Body::Full(changed.map_or(text, Bytes::from))
             }
-            Ok(Held::Begun(text, body)) => body.after(text),
+            Ok(Read::Begun(text, body)) => body.after(text),
             // Whoever reads on finds out where it ends.
-            Err((text, error)) => broken(error).after(text),
-        }
+            Err(Unread::Broken(text, error)) => broken(error).after(text),
+            Err(Unread::NoRoom) => return Err(Spent),
+        })
     }
 
     /// Whether the server may say what the client has no word for.

@@ -33,7 +33,7 @@ use crate::eras::settings::{BackendEra, EraSettings};
 use crate::eras::surroundings::Proven;
 use crate::eras::verdict::{self, Eras, Verdict};
 use crate::intake::{self, Accepts};
-use crate::limits::FAREWELL;
+use crate::limits::{FAREWELL, Limits};
 use crate::listener::Peer;
 use crate::middleware::{good_until, identity};
 use crate::reply::whole;
@@ -62,7 +62,7 @@ pub(super) struct Bridging {
 
 impl Bridging {
     /// For a server. `is_shared` says whether other proxies serve the same clients.
-    pub(super) fn new(target: &Target, settings: &EraSettings, is_shared: bool) -> Self {
+    pub(super) fn new(target: &Target, limits: &Limits, settings: &EraSettings, is_shared: bool) -> Self {
         let eras = Eras::default();
         eras.say(match target.dialect {
             // Its transport belongs to one era only.
@@ -78,7 +78,7 @@ impl Bridging {
             listeners: Arc::default(),
             tasks: Arc::default(),
             asks_sessions: settings.parked_calls.reach_sessions(is_shared),
-            streams: Clients::default(),
+            streams: Clients::new(limits),
             clients: Mutex::default(),
         }
     }
@@ -134,7 +134,7 @@ impl Transparent {
         let headers =
             super::headers::outgoing(parts.headers.clone(), &parts.uri, &self.target, peer, Some(Era::Modern));
         let (mirrors, eras) = (Arc::clone(&self.bridging.mirrors), Arc::clone(&self.bridging.eras));
-        let line = HttpLine::modern(self.upstream.clone(), uri, headers, self.limits.line_bytes, mirrors, eras);
+        let line = HttpLine::modern(self.upstream.clone(), uri, headers, self.limits.answers(), mirrors, eras);
         let line = line.of(Holder::of(parts), parts.extensions.get().cloned());
         Ok(line.good_until(good_until::of(parts)).proven(Proven::of(parts)))
     }

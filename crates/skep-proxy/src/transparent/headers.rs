@@ -1,9 +1,11 @@
 //! The headers of a request on its way to the server, and of an answer on its way back.
 
+use bytes::Bytes;
 use http::header::{
     CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, FORWARDED, HOST, PROXY_AUTHENTICATE,
     PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
+use http::uri::Scheme;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use skep_mcp::era::Era;
 use skep_mcp::header;
@@ -48,22 +50,24 @@ pub(crate) fn strip(headers: &mut HeaderMap) {
 
 /// The headers that the server gets for a request to `uri`. What the client says about where it came from is not believed.
 pub(super) fn outgoing(mut headers: HeaderMap, uri: &Uri, target: &Target, peer: Peer, era: Option<Era>) -> HeaderMap {
-    let host = forwarded::host(&headers, uri).and_then(|host| HeaderValue::from_str(host).ok());
+    // A client of HTTP/1 says it in a header, whose value need not be copied.
+    let host = match headers.get(HOST).filter(|host| host.to_str().is_ok()) {
+        Some(host) => Some(host.clone()),
+        None => forwarded::host(&headers, uri).and_then(|host| HeaderValue::from_str(host).ok()),
+    };
     strip(&mut headers);
     for name in [CONTENT_LENGTH, FORWARDED, FORWARDED_FOR, FORWARDED_HOST, FORWARDED_PROTO] {
         headers.remove(name);
     }
-    let mut say = |name: HeaderName, text: &str| {
-        if let Ok(value) = HeaderValue::from_str(text) {
-            headers.insert(name, value);
-        }
-    };
-    say(HOST, target.authority.as_str());
-    say(FORWARDED_FOR, &peer.ip_text());
+    headers.insert(HOST, target.host.clone());
+    if let Ok(address) = HeaderValue::from_maybe_shared(Bytes::from(peer.ip_text())) {
+        headers.insert(FORWARDED_FOR, address);
+    }
     if target.is_remote {
-        say(FORWARDED_PROTO, target.scheme.as_str());
+        let scheme = if target.scheme == Scheme::HTTPS { "https" } else { "http" };
+        headers.insert(FORWARDED_PROTO, HeaderValue::from_static(scheme));
     } else {
-        say(FORWARDED_PROTO, peer.scheme);
+        headers.insert(FORWARDED_PROTO, HeaderValue::from_static(peer.scheme));
         if let Some(host) = host {
             headers.insert(FORWARDED_HOST, host);
         }

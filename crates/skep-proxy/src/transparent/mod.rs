@@ -131,7 +131,7 @@ impl Transparent {
             served: CancellationToken::new(),
             expected,
             readiness,
-            bridging: Bridging::new(&target, &EraSettings::default(), false),
+            bridging: Bridging::new(&target, &limits, &EraSettings::default(), false),
             eras: EraSettings::default(),
             is_shared: false,
             target,
@@ -154,7 +154,7 @@ impl Transparent {
     #[must_use]
     pub fn with_store(mut self, store: SessionStore) -> Self {
         self.is_shared = store.is_shared();
-        self.bridging = Bridging::new(&self.target, &self.eras, self.is_shared);
+        self.bridging = Bridging::new(&self.target, &self.limits, &self.eras, self.is_shared);
         self.sessions = Arc::new(Sessions::new(store, &self.limits));
         self
     }
@@ -162,7 +162,7 @@ impl Transparent {
     /// Says how clients of another era than the server's are served.
     #[must_use]
     pub fn with_eras(mut self, settings: EraSettings) -> Self {
-        self.bridging = Bridging::new(&self.target, &settings, self.is_shared);
+        self.bridging = Bridging::new(&self.target, &self.limits, &settings, self.is_shared);
         self.eras = settings;
         self
     }

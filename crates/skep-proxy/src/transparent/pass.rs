@@ -6,7 +6,7 @@ use http::header::ACCEPT_ENCODING;
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
 use skep_mcp::era::Era;
-use skep_mcp::header;
+use skep_mcp::{Message, header};
 
 use super::announced::Announced;
 use super::asked::Noted;
@@ -19,6 +19,7 @@ use super::upstream::{Failed, FromServer, Outgoing};
 use super::{Transparent, headers, same_era, small, tasks};
 use crate::answer::{self, Answer};
 use crate::body::Body;
+use crate::budget::Spent;
 use crate::eras::listeners::Place;
 use crate::listener::Peer;
 use crate::middleware::{AsSent, EndsSession, Exchange};
@@ -90,13 +91,15 @@ impl Transparent {
         }
         self.keep_session(&head, &outgoing, known).await?;
         body = small::in_one_piece(&head, body, known.request(), &self.limits.held).await?;
+        let no_room = |Spent| answer::no_room(known.request().and_then(Message::owned_id).as_ref());
         if let Some(between) = known.between {
             // On the other transport answers come on the stream of the session.
             let request = known.request().filter(|_| self.dialect() == Dialect::Streamable);
-            body = between.answer(&mut head, body, request, self.limits.line_bytes).await;
+            body = between.answer(&mut head, body, request, &self.limits.answers()).await.map_err(no_room)?;
         }
         if let Some(tasks) = tasks {
-            body = Box::pin(tasks::answer(*tasks, &mut head, body, self.limits.line_bytes)).await;
+            let allowance = self.limits.answers();
+            body = Box::pin(tasks::answer(*tasks, &mut head, body, &allowance)).await.map_err(no_room)?;
         }
         // The stream of a session goes on until somebody ends it.
         let open_ended = announced.as_deref().map(Announced::open_ended).unwrap_or_default();
@@ -104,7 +107,7 @@ impl Transparent {
         match known.alone.take() {
             Some(alone) => {
                 let again = Again::of(&alone, &self.upstream, outgoing);
-                Box::pin(same_era::adapted(alone, again, answer, self.limits.line_bytes)).await
+                Box::pin(same_era::adapted(alone, again, answer, &self.limits.answers())).await
             }
             None if outgoing.method == Method::GET => {
                 let answer = match known.bound() {
@@ -134,7 +137,7 @@ impl Transparent {
             opened: self.addresses.open(self.target.at(parts.uri.path_and_query()?.clone())?, known.caller.clone()),
             is_within: false,
             tasks: None,
-            largest: self.limits.line_bytes,
+            allowance: self.limits.answers(),
         }))
     }
 

@@ -17,12 +17,13 @@ use super::listening::{Again, Listening};
 use super::look::Known;
 use crate::answer::{self, Answer};
 use crate::body::{Body, BodyError};
+use crate::budget::{Allowance, Held};
 use crate::eras::alone::Alone;
 use crate::eras::http::{is_json, is_stream};
 use crate::eras::json_body::{FirstLine, Found};
 use crate::eras::seal::{Broken, refusal};
 use crate::eras::unanswered::{Problem, Said};
-use crate::passing::{self, After, Change, Held};
+use crate::passing::{self, After, Change, Read, Unread};
 
 impl Transparent {
     /// Gives a request back what its server told its client to repeat, and keeps what its answer is looked at with.
@@ -38,13 +39,13 @@ impl Transparent {
     }
 }
 
-/// An answer as the client gets it. Not more of it is held than `largest`; what is larger passes as it is. `again` makes the
+/// An answer as the client gets it. Not more of it is held than is allowed; what is larger passes as it is. `again` makes the
 /// request once more, where the client listens.
 pub(super) async fn adapted(
     alone: Alone,
     again: Option<Again>,
     answer: Answer,
-    largest: usize,
+    allowance: &Allowance,
 ) -> Result<Answer, Answer> {
     let headers = answer.headers();
     if headers.contains_key(CONTENT_ENCODING) {
@@ -55,8 +56,8 @@ pub(super) async fn adapted(
         let (mut head, body) = answer.into_parts();
         head.headers.remove(CONTENT_LENGTH);
         let body = match again {
-            Some(again) => passing::changed(body, largest, Listening::new(looked_at, again)),
-            None => passing::changed(body, largest, looked_at),
+            Some(again) => passing::changed(body, allowance, Listening::new(looked_at, again)),
+            None => passing::changed(body, allowance, looked_at),
         };
         return Ok(Response::from_parts(head, body));
     }
@@ -67,22 +68,28 @@ pub(super) async fn adapted(
     let mut first = FirstLine::default();
     // What comes before an answer is followed by one.
     let mut has_more = false;
-    let read = passing::hold(body, largest, |begun| {
+    let read = passing::hold(body, allowance, |begun| {
         has_more = matches!(first.look(begun), Some(Found::Message(kind)) if kind != Kind::Response);
         has_more
     })
     .await;
-    let broken = |_| answer::broken_off(looked_at.alone.request.owned_id().as_ref());
-    Ok(match read.map_err(broken)? {
-        Held::Whole(text) => {
+    let unread = |unread| {
+        let id = looked_at.alone.request.owned_id();
+        match unread {
+            Unread::Broken(..) => answer::broken_off(id.as_ref()),
+            Unread::NoRoom => answer::no_room(id.as_ref()),
+        }
+    };
+    Ok(match read.map_err(unread)? {
+        Read::Whole(text) => {
             let changed = Message::read(text.clone()).ok().and_then(|message| looked_at.alone.message(&message));
             if changed.is_some() {
                 head.headers.remove(CONTENT_LENGTH);
             }
             Response::from_parts(head, Body::Full(changed.unwrap_or(text)))
         }
-        Held::Begun(begun, body) if has_more => answer::events(one_by_one(looked_at, &begun, body, largest)),
-        Held::Begun(begun, body) => Response::from_parts(head, body.after(begun)),
+        Read::Begun(begun, body) if has_more => answer::events(one_by_one(looked_at, &begun, body, allowance)),
+        Read::Begun(begun, body) => Response::from_parts(head, body.after(begun)),
     })
 }
 
@@ -120,13 +127,17 @@ struct Lines {
     looked_at: LookedAt,
     body: Body,
     splitter: Option<LineSplitter>,
+    allowance: Allowance,
+    /// The room that the splitter has.
+    held: Held,
 }
 
 /// Messages with line ends between them, as events.
-fn one_by_one(looked_at: LookedAt, begun: &[u8], body: Body, largest: usize) -> Body {
-    let mut splitter = LineSplitter::new(largest);
+fn one_by_one(looked_at: LookedAt, begun: &[u8], body: Body, allowance: &Allowance) -> Body {
+    let mut splitter = LineSplitter::new(allowance.largest);
     splitter.buffer().extend_from_slice(begun);
-    let start = Lines { looked_at, body, splitter: Some(splitter) };
+    let (allowance, held) = (allowance.clone(), Held::default());
+    let start = Lines { looked_at, body, splitter: Some(splitter), allowance, held };
     let events = futures::stream::unfold(start, async |mut lines| Some((lines.next().await?, lines)));
     Body::stream(events.filter(|events| std::future::ready(!matches!(events, Ok(events) if events.is_empty()))))
 }
@@ -141,7 +152,12 @@ impl Lines {
         }
         if events.is_empty() {
             match self.body.frame().await {
-                Some(Ok(frame)) => splitter.buffer().extend_from_slice(&frame.into_data().unwrap_or_default()),
+                Some(Ok(frame)) => {
+                    splitter.buffer().extend_from_slice(&frame.into_data().unwrap_or_default());
+                    if let Err(spent) = self.allowance.keep(&mut self.held, splitter.held()) {
+                        return Some(self.looked_at.loss(Problem::NoRoom).ok_or_else(|| spent.into()));
+                    }
+                }
                 Some(Err(error)) => return Some(self.looked_at.loss(Problem::Lost).ok_or(error)),
                 None => {
                     events.extend(splitter.finish().map(|line| self.event(line)).unwrap_or_default());

@@ -1,7 +1,7 @@
 //! Where requests go.
 
 use http::uri::{Authority, Parts, PathAndQuery, Scheme};
-use http::{Method, Uri};
+use http::{HeaderValue, Method, Uri};
 use rustls::pki_types::CertificateDer;
 
 use crate::fetch::resolve::Resolver;
@@ -54,6 +54,8 @@ pub struct Target {
     pub(crate) is_remote: bool,
     pub(crate) scheme: Scheme,
     pub(crate) authority: Authority,
+    /// The same, as requests name it.
+    pub(super) host: HeaderValue,
     /// A remote server's own path, which takes the place of the client's.
     path: Option<String>,
     /// A remote server's own query, which comes before the client's.
@@ -106,12 +108,14 @@ impl Target {
             // Not all of it, because a password may be in it.
             return Err(TargetError::User(host.to_owned()));
         }
+        let host = HeaderValue::from_str(authority.as_str()).map_err(|_| TargetError::NoHost(shown()))?;
         // An address without a path reads as one with the path `/`.
         let has_path = written.split_once("://").is_some_and(|(_, rest)| rest.contains('/'));
         Ok(Self {
             dialect,
             is_remote,
             scheme,
+            host,
             authority,
             path: has_path.then(|| address.path().to_owned()),
             query: address.query().map(str::to_owned),

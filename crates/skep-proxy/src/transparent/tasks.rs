@@ -15,11 +15,12 @@ use super::look::Known;
 use super::target::Dialect;
 use crate::answer::{self, Answer};
 use crate::body::{Body, BodyError};
+use crate::budget::{Allowance, Spent};
 use crate::eras::holder::Holder;
 use crate::eras::http::{is_json, is_stream};
 use crate::eras::session_tasks::{SessionTasks, are_meant_by};
 use crate::middleware::{identity, messages};
-use crate::passing::{self, Held};
+use crate::passing::{self, Read, Unread};
 use crate::sessions::Session;
 
 /// What belongs to a session whose server has tasks.
@@ -67,29 +68,35 @@ pub(super) fn refuse(status: StatusCode, parts: &Parts, payload: &Payload) -> Re
 }
 
 /// An answer with the ids of tasks that the client knows.
-pub(super) async fn answer(tasks: SessionTasks, head: &mut response::Parts, body: Body, largest: usize) -> Body {
+pub(super) async fn answer(
+    tasks: SessionTasks,
+    head: &mut response::Parts,
+    body: Body,
+    allowance: &Allowance,
+) -> Result<Body, Spent> {
     if !head.status.is_success() || head.headers.contains_key(CONTENT_ENCODING) {
-        return body;
+        return Ok(body);
     }
     if is_stream(&head.headers) {
         head.headers.remove(CONTENT_LENGTH);
-        return passing::changed(body, largest, tasks);
+        return Ok(passing::changed(body, allowance, tasks));
     }
     if !is_json(&head.headers) {
-        return body;
+        return Ok(body);
     }
-    match passing::hold(body, largest, |_| false).await {
-        Ok(Held::Whole(text)) => {
+    Ok(match passing::hold(body, allowance, |_| false).await {
+        Ok(Read::Whole(text)) => {
             let changed = tasks.told(&text);
             if changed.is_some() {
                 head.headers.remove(CONTENT_LENGTH);
             }
             Body::Full(changed.unwrap_or(text))
         }
-        Ok(Held::Begun(text, body)) => body.after(text),
+        Ok(Read::Begun(text, body)) => body.after(text),
         // Whoever reads on finds out where it ends.
-        Err((text, error)) => broken(error).after(text),
-    }
+        Err(Unread::Broken(text, error)) => broken(error).after(text),
+        Err(Unread::NoRoom) => return Err(Spent),
+    })
 }
 
 fn broken(error: BodyError) -> Body {

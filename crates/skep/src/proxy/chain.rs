@@ -8,13 +8,13 @@ use skep_api::config::run_config::middleware::{
     AuthParameters, HeaderForwardParameters, ToolFilterParameters, ToolOverrideParameters,
 };
 use skep_api::config::run_config::{MiddlewareConfig, MiddlewareType, RunConfig};
-use skep_api::names::env::secret;
+use skep_api::names::env::{runner, secret};
 use skep_operator::proxy::run_config;
 use skep_proxy::middleware::{Annotations, Authentication, Chain, ForwardHeaders, Power, Shown, Step, ToolRules};
 
 use super::document::unusable;
 use super::order::{self, Disorder, GIVING};
-use super::{Variables, audit, aws_sts, oidc, outgoing, policy, rate_limit, telemetry};
+use super::{Variables, audit, aws_sts, oidc, outgoing, policy, rate_limit, sections, telemetry};
 use crate::hint::Hinted;
 
 /// The chain of a document: the one that it has, or else what follows from the rest of it.
@@ -74,10 +74,11 @@ fn disordered(config: &RunConfig, disorder: Disorder, variables: Variables<'_>) 
 
 /// A step that cannot be made, under the name of what leads to it: a list that somebody has written, or another section.
 fn wrong(config: &RunConfig, step: &MiddlewareType, cause: &str, variables: Variables<'_>) -> Hinted {
+    let is_added = config.additional_middleware_configs.iter().any(|more| more.type_ == *step);
     let place = match order::section(step) {
         _ if !config.middleware_configs.is_empty() => format!("middleware_configs: {step}"),
-        Some(section) => section.to_owned(),
-        None => format!("additional_middleware_configs: {step}"),
+        Some(section) if !is_added => section.to_owned(),
+        _ => format!("additional_middleware_configs: {step}"),
     };
     unusable(&format!("{place}: {cause}"), variables)
 }
@@ -172,11 +173,17 @@ fn secret_headers(config: &RunConfig, variables: Variables<'_>) -> Result<Option
 
 /// Our own token for a server of somebody else. A server of ours has no use for one.
 fn own_token(config: &RunConfig, variables: Variables<'_>) -> Result<Option<ForwardHeaders>, Hinted> {
-    let Some(auth) = config.remote_auth_config.as_ref().filter(|_| !config.remote_url.is_empty()) else {
-        return Ok(None);
+    let Some(auth) = &config.remote_auth_config else { return Ok(None) };
+    let Some(source) = outgoing::bearer_token(auth, variables) else {
+        let variable = runner::REMOTE_AUTH_BEARER_TOKEN;
+        let hint = format!("a token needs no login: set bearer_token, bearer_token_file or the variable {variable}");
+        return Err(sections::refuse("remote_auth_config (a login at the server)").hint(hint));
     };
+    if config.remote_url.is_empty() {
+        return Ok(None);
+    }
     let wrong = |cause: String| Hinted::new(format!("remote_auth_config: {cause}"));
-    let Some(token) = outgoing::bearer_token(auth, variables).map_err(wrong)? else { return Ok(None) };
+    let token = source.read(variables).map_err(wrong)?;
     let headers = [("authorization".to_owned(), format!("Bearer {token}"))].into();
     ForwardHeaders::new(&headers).map(Some).map_err(|error| wrong(error.to_string()))
 }
@@ -202,11 +209,6 @@ mod tests {
     #[tokio::test]
     async fn a_step_that_makes_no_sense_is_named() {
         for (text, told) in [
-            (r#""middleware_configs": [{"type": "tool-filter", "parameters": {}}]"#, "tool-filter: there is neither"),
-            (
-                r#""middleware_configs": [{"type": "tool-filter", "parameters": {"filter_tools": 7}}]"#,
-                "tool-filter: filter_tools",
-            ),
             (
                 r#""middleware_configs": [{"type": "header-forward", "parameters": {"add_headers": {"Host": "s"}}}]"#,
                 "header-forward: the header Host cannot be set",
@@ -283,6 +285,17 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn filters_of_tools_that_make_no_sense_are_named() {
+        let odd = [("{}", "tool-filter: there is neither"), (r#"{"filter_tools": 7}"#, "tool-filter: filter_tools")];
+        for (rules, told) in odd {
+            let steps = ["tool-filter", "tool-call-filter"];
+            let steps = steps.map(|step| format!(r#"{{"type": "{step}", "parameters": {rules}}}"#)).join(", ");
+            let said = built(&format!(r#""middleware_configs": [{steps}]"#), &[]).await.unwrap_err();
+            assert!(said.contains(told), "{said}");
+        }
+    }
+
+    #[tokio::test]
     async fn a_list_that_does_not_protect_as_the_document_says_is_refused() {
         for (text, told) in [
             (
@@ -310,6 +323,42 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn webhooks_that_would_judge_too_early_are_refused() {
+        for (steps, told) in [
+            (
+                ["validating-webhook", "mutating-webhook"],
+                "middleware_configs: validating-webhook: it stands before mutating-webhook, which could change",
+            ),
+            (
+                ["validating-webhook", "auth"],
+                "middleware_configs: validating-webhook: it stands before auth, which finds out who calls; put it",
+            ),
+            (
+                ["mutating-webhook", "auth"],
+                "middleware_configs: mutating-webhook: it stands before auth, which finds out who calls; put it",
+            ),
+        ] {
+            let steps = steps.map(|step| format!(r#"{{"type": "{step}"}}"#)).join(", ");
+            let said = built(&format!(r#""middleware_configs": [{steps}]"#), &[]).await.unwrap_err();
+            assert!(said.contains(told), "{steps}: {said}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_filter_of_tools_without_its_twin_is_refused_wherever_it_is_written() {
+        let rules = r#""parameters": {"filter_tools": ["a"]}"#;
+        for (step, why) in [
+            ("tool-filter", "without tool-call-filter, so the tools that it hides could still be called; add"),
+            ("tool-call-filter", "without tool-filter, so lists would show tools that cannot be called; add"),
+        ] {
+            for list in ["middleware_configs", "additional_middleware_configs"] {
+                let said = built(&format!(r#""{list}": [{{"type": "{step}", {rules}}}]"#), &[]).await.unwrap_err();
+                assert!(said.contains(&format!("{list}: {step}: it stands there {why}")), "{said}");
+            }
+        }
+    }
+
+    #[tokio::test]
     async fn a_proxy_without_redis_counts_by_itself_unless_there_may_be_others() {
         let limits = r#""rate_limit_config": {"shared": {"maxTokens": 1, "refillPeriod": "1m"}}"#;
         let told = "cannot be used: rate_limit_config: it needs a Redis server to count in; set sessionStorage with provider redis";
@@ -319,6 +368,23 @@ mod tests {
         }
         let chain = built(limits, &[]).await.unwrap();
         assert!(chain.contains("RateLimit") && chain.contains("MemoryBuckets"), "{chain}");
+    }
+
+    #[tokio::test]
+    async fn a_document_whose_token_is_in_the_environment_asks_for_no_login() {
+        let variables = [("TOOLHIVE_REMOTE_AUTH_BEARER_TOKEN", "hunter2")];
+        for auth in ["{}", r#"{"issuer": "https://i", "client_id": "c"}"#] {
+            let ours = format!(r#""remote_auth_config": {auth}"#);
+            let remote = format!(r#""remote_url": "https://a", {ours}"#);
+            for text in [&ours, &remote] {
+                let said = built(text, &[]).await.unwrap_err();
+                assert!(said.contains("cannot do yet: remote_auth_config (a login at the server)"), "{said}");
+            }
+            let chain = built(&remote, &variables).await.unwrap();
+            assert!(chain.contains(r#"{"authorization"}"#) && !chain.contains("hunter2"), "{chain}");
+            let chain = built(&ours, &variables).await.unwrap();
+            assert!(!chain.contains(r#"{"authorization"}"#), "a server of ours gets none: {chain}");
+        }
     }
 
     #[tokio::test]

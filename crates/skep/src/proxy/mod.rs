@@ -18,6 +18,7 @@ mod outgoing;
 mod plain;
 mod pods;
 mod policy;
+mod program;
 mod rate_limit;
 mod seal_key;
 mod secrets;

@@ -1,5 +1,5 @@
-//! What a list of steps has to be like, whoever has written it: no step is missing that the rest of the document asks for,
-//! none says something else than that, and none stands where it would protect nothing.
+//! What a list of steps has to be like, whoever has written it: no step is missing that the rest of the document or
+//! another step asks for, none says something else than that, and none stands where it would protect nothing.
 
 use std::collections::BTreeMap;
 
@@ -28,11 +28,16 @@ const ONCE: [MiddlewareType; 9] = [
 ];
 
 /// Steps, those that have to stand before them, and what these do.
-const BEHIND: [(MiddlewareType, MiddlewareType, &str); 10] = [
+const BEHIND: [(MiddlewareType, MiddlewareType, &str); 15] = [
     (MiddlewareType::Authorization, MiddlewareType::Auth, FINDS_OUT),
     (MiddlewareType::Authorization, MiddlewareType::ToolFilter, RENAMES),
     (MiddlewareType::Authorization, MiddlewareType::ToolCallFilter, RENAMES),
     (MiddlewareType::Authorization, MiddlewareType::MutatingWebhook, "which could change what was decided about"),
+    (MiddlewareType::MutatingWebhook, MiddlewareType::Auth, FINDS_OUT),
+    (MiddlewareType::MutatingWebhook, MiddlewareType::ToolCallFilter, RENAMES),
+    (MiddlewareType::ValidatingWebhook, MiddlewareType::Auth, FINDS_OUT),
+    (MiddlewareType::ValidatingWebhook, MiddlewareType::ToolCallFilter, RENAMES),
+    (MiddlewareType::ValidatingWebhook, MiddlewareType::MutatingWebhook, "which could change what was validated"),
     (MiddlewareType::RateLimit, MiddlewareType::Auth, FINDS_OUT),
     (MiddlewareType::RateLimit, MiddlewareType::ToolCallFilter, RENAMES),
     (MiddlewareType::TokenExchange, MiddlewareType::Auth, FINDS_OUT),
@@ -42,6 +47,12 @@ const BEHIND: [(MiddlewareType, MiddlewareType, &str); 10] = [
 ];
 const FINDS_OUT: &str = "which finds out who calls";
 const RENAMES: &str = "behind which tools have the names that the server knows";
+
+/// Steps, those without which they do half of their work, and what comes of that.
+const TOGETHER: [(MiddlewareType, MiddlewareType, &str); 2] = [
+    (MiddlewareType::ToolFilter, MiddlewareType::ToolCallFilter, "the tools that it hides could still be called"),
+    (MiddlewareType::ToolCallFilter, MiddlewareType::ToolFilter, "lists would show tools that cannot be called"),
+];
 
 /// What is wrong with a list.
 #[derive(Debug, PartialEq, Eq)]
@@ -54,7 +65,7 @@ pub(super) enum Disorder {
     Twice(MiddlewareType),
     /// Two steps that belong together contradict each other.
     Unequal(MiddlewareType, MiddlewareType),
-    /// A step cannot do its work where it stands.
+    /// A step cannot do its work where it stands, or not alone.
     Misplaced(MiddlewareType, String),
 }
 
@@ -65,6 +76,9 @@ pub(super) fn check(config: &RunConfig, list: &[MiddlewareConfig]) -> Result<(),
     }
     if let Some(step) = ONCE.iter().find(|step| list.iter().filter(|entry| entry.type_ == **step).count() > 1) {
         return Err(Disorder::Twice(step.clone()));
+    }
+    if let Some((step, cause)) = alone(list) {
+        return Err(Disorder::Misplaced(step, cause));
     }
     differing(config, list)?;
     if let Some(step) = without_token(list) {
@@ -120,6 +134,13 @@ fn missing(config: &RunConfig, list: &[MiddlewareConfig]) -> Option<(&'static st
     }
     let (_, step) = wanted.into_iter().find(|(is_wanted, step)| *is_wanted && is_missing(step))?;
     section(&step).map(|section| (section, step))
+}
+
+/// A step in a list without the one that it needs beside it.
+fn alone(list: &[MiddlewareConfig]) -> Option<(MiddlewareType, String)> {
+    let has = |step: &MiddlewareType| list.iter().any(|entry| entry.type_ == *step);
+    let (step, other, why) = TOGETHER.iter().find(|(step, other, _)| has(step) && !has(other))?;
+    Some((step.clone(), format!("it stands there without {other}, so {why}; add {other} with the same parameters")))
 }
 
 /// Refuses a step that lets others in, or to other things, than the section that it stands for, or than its twin.
@@ -202,6 +223,15 @@ mod tests {
         checked(&json!({ "middleware_configs": steps }))
     }
 
+    /// The steps that stand first wherever another one does, because it is nothing without them.
+    fn beside(step: &str) -> Vec<(&'static str, Value)> {
+        match step {
+            "tool-filter" => vec![("tool-call-filter", json!({}))],
+            "tool-call-filter" => vec![("tool-filter", json!({}))],
+            _ => Vec::new(),
+        }
+    }
+
     #[test]
     fn a_step_that_would_protect_nothing_where_it_stands_is_refused() {
         let users = json!({"config": {"perUser": {"maxTokens": 1, "refillPeriod": "1m"}}});
@@ -212,6 +242,11 @@ mod tests {
             ("authorization", json!({}), "tool-filter"),
             ("authorization", json!({}), "mutating-webhook"),
             ("authorization", json!({}), "auth"),
+            ("mutating-webhook", json!({}), "auth"),
+            ("mutating-webhook", json!({}), "tool-call-filter"),
+            ("validating-webhook", json!({}), "auth"),
+            ("validating-webhook", json!({}), "tool-call-filter"),
+            ("validating-webhook", json!({}), "mutating-webhook"),
             ("ratelimit", users, "auth"),
             ("ratelimit", users_of_a_tool, "auth"),
             ("ratelimit", json!({}), "tool-call-filter"),
@@ -222,8 +257,9 @@ mod tests {
         ] {
             let (step, other) = ((step, with), (other, json!({})));
             let parser = ("mcp-parser", json!({}));
-            assert_eq!(in_order(&[other.clone(), parser.clone(), step.clone()]), Ok(()), "{step:?}");
-            let Err(Disorder::Misplaced(found, cause)) = in_order(&[step.clone(), parser, other.clone()]) else {
+            let with = |steps: [(&'static str, Value); 3]| in_order(&[beside(other.0), steps.to_vec()].concat());
+            assert_eq!(with([other.clone(), parser.clone(), step.clone()]), Ok(()), "{step:?}");
+            let Err(Disorder::Misplaced(found, cause)) = with([step.clone(), parser, other.clone()]) else {
                 panic!("{step:?} may stand before {other:?}");
             };
             assert_eq!(found.as_str(), step.0);
@@ -231,6 +267,40 @@ mod tests {
         }
         let all = json!({"config": {"shared": {"maxTokens": 1, "refillPeriod": "1m"}}});
         assert_eq!(in_order(&[("ratelimit", all), ("auth", json!({}))]), Ok(()), "it is the same for everybody");
+    }
+
+    #[test]
+    fn what_was_validated_is_not_changed_by_a_webhook_behind() {
+        let [change, refuse] = ["mutating-webhook", "validating-webhook"].map(|step| (step, json!({})));
+        assert_eq!(in_order(&[change.clone(), refuse.clone()]), Ok(()));
+        let cause = "it stands before mutating-webhook, which could change what was validated; put it behind that";
+        let refused = Err(Disorder::Misplaced(MiddlewareType::ValidatingWebhook, cause.to_owned()));
+        assert_eq!(in_order(&[refuse.clone(), change.clone()]), refused);
+        assert_eq!(in_order(&[change.clone(), refuse, change]), refused, "one of them stands behind it");
+    }
+
+    #[test]
+    fn tools_that_are_hidden_in_lists_alone_cannot_still_be_called() {
+        let rules = json!({"filter_tools": ["a"]});
+        let [shown, called] = ["tool-filter", "tool-call-filter"].map(|step| (step, rules.clone()));
+        assert_eq!(in_order(&[shown.clone(), called.clone()]), Ok(()));
+        for (lone, told) in [
+            (
+                shown,
+                "it stands there without tool-call-filter, so the tools that it hides could still be called; \
+                 add tool-call-filter with the same parameters",
+            ),
+            (
+                called,
+                "it stands there without tool-filter, so lists would show tools that cannot be called; \
+                 add tool-filter with the same parameters",
+            ),
+        ] {
+            let Err(Disorder::Misplaced(step, cause)) = in_order(std::slice::from_ref(&lone)) else {
+                panic!("{lone:?} may stand alone");
+            };
+            assert_eq!((step.as_str(), cause.as_str()), (lone.0, told));
+        }
     }
 
     #[test]

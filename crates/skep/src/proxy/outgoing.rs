@@ -9,6 +9,7 @@ use skep_api::config::vmcp::outgoing_strategies::Obo;
 use skep_api::names::env::runner;
 use skep_proxy::middleware::{OnBehalfOf, OnBehalfOfSettings, TokenExchange, TokenExchangeSettings};
 
+use super::mounted::mounted;
 use super::{Variables, secrets};
 
 /// Exchanges tokens as an entry says.
@@ -83,17 +84,50 @@ pub(super) fn refuse_provider(member: &str, name: &str) -> Result<(), String> {
     Err(format!("{member} needs an auth server inside of the proxy, which it cannot have yet"))
 }
 
-/// The token that a server of somebody else gets from us: the value of a secret, or a text in the document.
-pub(super) fn bearer_token(config: &RemoteAuthConfig, variables: Variables<'_>) -> Result<Option<String>, String> {
-    let reference = config.bearer_token.expose();
-    if reference.is_empty() {
-        return Ok(None);
+/// Where the token is that a server of somebody else gets from us. It cannot be printed: it may be the token.
+pub(super) enum BearerToken<'a> {
+    /// In a secret of this id.
+    Secret(&'a str),
+    /// Here, as the document has it.
+    Written(&'a str),
+    /// In a file.
+    File(&'a str),
+    /// Here, as the environment has it.
+    Variable(String),
+}
+
+/// Where the document says that the token is, or else the one of the environment.
+pub(super) fn bearer_token<'a>(config: &'a RemoteAuthConfig, variables: Variables<'_>) -> Option<BearerToken<'a>> {
+    let (reference, file) = (config.bearer_token.expose(), config.bearer_token_file.as_str());
+    if let Some((id, _)) = reference.split_once(",target=") {
+        return Some(BearerToken::Secret(id));
     }
-    let Some((id, _)) = reference.split_once(",target=") else {
-        tracing::warn!("remote_auth_config.bearer_token is written in the document, where many can read it");
-        return Ok(Some(reference.to_owned()));
-    };
-    secrets::find(id, variables).map(Some).map_err(|missing| format!("there is no bearer token; {missing}"))
+    if !reference.is_empty() {
+        return Some(BearerToken::Written(reference));
+    }
+    if !file.is_empty() {
+        return Some(BearerToken::File(file));
+    }
+    let token = variables(runner::REMOTE_AUTH_BEARER_TOKEN)?.trim().to_owned();
+    (!token.is_empty()).then_some(BearerToken::Variable(token))
+}
+
+impl BearerToken<'_> {
+    /// The token itself. Where it is said to be it has to be: another one might be good for more.
+    pub(super) fn read(self, variables: Variables<'_>) -> Result<String, String> {
+        match self {
+            Self::Secret(id) => {
+                secrets::find(id, variables).map_err(|missing| format!("there is no bearer token; {missing}"))
+            }
+            Self::Written(token) => {
+                tracing::warn!("remote_auth_config.bearer_token is written in the document, where many can read it");
+                Ok(token.to_owned())
+            }
+            Self::File(path) => secrets::read_file(&mounted(path, variables))
+                .map_err(|cause| format!("bearer_token_file: {cause}; the token has to be in that file")),
+            Self::Variable(token) => Ok(token),
+        }
+    }
 }
 
 fn text(error: impl Display) -> String {
@@ -182,7 +216,8 @@ mod tests {
     fn a_bearer_token_is_found_under_its_names() {
         let token = |reference: &str, known: &str| {
             let config = RemoteAuthConfig { bearer_token: reference.into(), ..RemoteAuthConfig::default() };
-            bearer_token(&config, &|name| (name == known).then(|| "t".to_owned()))
+            let variables = |name: &str| (name == known).then(|| "t".to_owned());
+            bearer_token(&config, &variables).map(|token| token.read(&variables)).transpose()
         };
         for known in
             ["TOOLHIVE_SECRET_my-token", "TOOLHIVE_SECRET_MY_TOKEN", "TOOLHIVE_SECRET___thv_workloads_my-token"]
@@ -192,5 +227,46 @@ mod tests {
         assert!(token("my-token,target=bearer_token", "").unwrap_err().contains("TOOLHIVE_SECRET_my-token"));
         assert_eq!(token("plain", ""), Ok(Some("plain".to_owned())));
         assert_eq!(token("", ""), Ok(None));
+    }
+
+    #[test]
+    fn a_bearer_token_in_a_file_or_in_the_environment_is_no_login() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path.display().to_string()
+        };
+        let token = |reference: &str, file: &str, variable: &str| {
+            let config = RemoteAuthConfig {
+                bearer_token: reference.into(),
+                bearer_token_file: file.to_owned(),
+                ..RemoteAuthConfig::default()
+            };
+            let variables = |name: &str| match name {
+                runner::REMOTE_AUTH_BEARER_TOKEN => Some(variable.to_owned()),
+                "TOOLHIVE_SECRET_own" => Some("of the secret".to_owned()),
+                _ => None,
+            };
+            bearer_token(&config, &variables).map(|token| token.read(&variables)).transpose()
+        };
+        let (full, blank) = (file("full", "of the file\n \n"), file("blank", " \n"));
+        let (full, blank) = (full.as_str(), blank.as_str());
+        for (reference, file, variable, expected) in [
+            ("own,target=bearer_token", full, "of the variable", "of the secret"),
+            ("of the document", full, "of the variable", "of the document"),
+            ("", full, "of the variable", "of the file"),
+            ("", "", "of the variable\n", "of the variable"),
+        ] {
+            assert_eq!(token(reference, file, variable), Ok(Some(expected.to_owned())), "{reference} {file}");
+        }
+        assert_eq!(token("", "", " \n"), Ok(None));
+        // What is said to be there and is not is no reason to take another one.
+        let missing = token("other,target=bearer_token", full, "of the variable").unwrap_err();
+        assert!(missing.contains("set the variable TOOLHIVE_SECRET_other"), "{missing}");
+        for (path, told) in [(blank, "is empty"), ("/no/such/file", "cannot be read: ")] {
+            let said = token("", path, "of the variable").unwrap_err();
+            assert!(said.starts_with(&format!("bearer_token_file: {path} {told}")), "{said}");
+        }
     }
 }

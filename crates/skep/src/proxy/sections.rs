@@ -1,7 +1,10 @@
 //! What a RunConfig may ask for and this proxy cannot do yet. A server that was to be protected is not served without
 //! its protection: such a document is refused.
+//!
+//! Whether `remote_auth_config` asks for a login depends on the environment, too, and is found out where the chain is
+//! made.
 
-use skep_api::config::run_config::{MiddlewareConfig, MiddlewareType, RemoteAuthConfig, RunConfig};
+use skep_api::config::run_config::{MiddlewareConfig, MiddlewareType, RunConfig};
 use skep_api::config::strangers::nearest;
 
 use crate::hint::Hinted;
@@ -16,10 +19,14 @@ pub(super) fn check(config: &RunConfig) -> Result<(), Hinted> {
     if asked.is_empty() {
         return Ok(());
     }
-    let list = asked.join(", ");
-    Err(Hinted::new(format!("the RunConfig asks for what this proxy cannot do yet: {list}"))
+    Err(refuse(&asked.join(", ")))
+}
+
+/// A document that asks for what is not there.
+pub(super) fn refuse(asked: &str) -> Hinted {
+    Hinted::new(format!("the RunConfig asks for what this proxy cannot do yet: {asked}"))
         .hint("a server is never served without the protection that it was to have")
-        .hint("take what leads to it out of the MCPServer or MCPRemoteProxy, or use a proxy image that has it"))
+        .hint("take what leads to it out of the MCPServer or MCPRemoteProxy, or use a proxy image that has it")
 }
 
 /// The lists of steps that a document may have.
@@ -42,7 +49,6 @@ fn unknown(config: &RunConfig) -> Option<(&'static str, &str)> {
 fn unserved(config: &RunConfig) -> Vec<String> {
     let sections = [
         ("embedded_auth_server_config (auth server)", config.embedded_auth_server_config.is_some()),
-        ("remote_auth_config (a login at the server)", config.remote_auth_config.as_ref().is_some_and(is_login)),
         ("upstream_swap_config (tokens that only an auth server has)", config.upstream_swap_config.is_some()),
     ];
     let named = sections.into_iter().filter(|(_, is_asked)| *is_asked).map(|(section, _)| section.to_owned());
@@ -50,11 +56,6 @@ fn unserved(config: &RunConfig) -> Vec<String> {
         steps.iter().filter(|step| !is_served(step)).map(move |step| format!("{list}: {}", step.type_))
     });
     named.chain(steps).collect()
-}
-
-/// Whether somebody would have to log in, which takes more than a token.
-fn is_login(config: &RemoteAuthConfig) -> bool {
-    config.bearer_token.is_empty()
 }
 
 /// Whether a step of the chain is done, or nothing to do.
@@ -88,9 +89,8 @@ mod tests {
     use super::*;
 
     /// Documents that ask for one thing each, and what is said about it.
-    const ASKING: [(&str, &str); 5] = [
+    const ASKING: [(&str, &str); 4] = [
         (r#""embedded_auth_server_config": {}"#, "embedded_auth_server_config"),
-        (r#""remote_auth_config": {}"#, "remote_auth_config"),
         (r#""upstream_swap_config": {}"#, "upstream_swap_config"),
         (r#""middleware_configs": [{"type": "novel"}]"#, "middleware_configs: the type \"novel\" is not known"),
         (

@@ -5,18 +5,19 @@
 //! Threads of the proxy's runtime live as long as the proxy, because nothing in it blocks in place.
 
 use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use rustix::fs::{Access, access};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use skep_proxy::stdio::ChildProcess;
 
+use super::program::is_startable;
+
 /// The first argument of this program when it is to become a command. The number of its parent follows, and the command.
 const NAME: &str = "skep-tied-command";
-const ITSELF: &str = "/proc/self/exe";
+pub(super) const ITSELF: &str = "/proc/self/exe";
 /// As shells have it: what cannot be started, and what is not there.
 const NO_PROGRAM: i32 = 126;
 const NOT_FOUND: i32 = 127;
@@ -24,8 +25,8 @@ const NOT_FOUND: i32 = 127;
 /// The process of a command that ends with this one. What cannot be started is left as it is, so that whoever tries is told
 /// why.
 pub(super) fn tied(command: Vec<OsString>) -> ChildProcess {
-    let is_startable = command.first().is_some_and(|program| is_program(program)) && Path::new(ITSELF).exists();
-    let mut words = if is_startable {
+    let is_tied = command.first().is_some_and(|program| is_startable(program)) && Path::new(ITSELF).exists();
+    let mut words = if is_tied {
         let parent = std::process::id().to_string();
         [ITSELF.into(), NAME.into(), parent.into()].into_iter().chain(command).collect()
     } else {
@@ -33,16 +34,6 @@ pub(super) fn tied(command: Vec<OsString>) -> ChildProcess {
     };
     let program = if words.is_empty() { OsString::new() } else { words.remove(0) };
     ChildProcess { program, arguments: words, ..ChildProcess::default() }
-}
-
-/// Whether there is a program of this name.
-fn is_program(program: &OsStr) -> bool {
-    let is_one = |path: &Path| path.is_file() && access(path, Access::EXEC_OK).is_ok();
-    if program.as_encoded_bytes().contains(&b'/') {
-        return is_one(Path::new(program));
-    }
-    let places = env::var_os("PATH").unwrap_or_default();
-    !program.is_empty() && env::split_paths(&places).any(|folder| is_one(&folder.join(program)))
 }
 
 /// Becomes the command that this process was started for, if it was started for one, and then never returns.

@@ -23,3 +23,4 @@ mod sdk_client;
 mod stdio_rules;
 #[path = "../suite/mod.rs"]
 mod suite;
+mod versions;

@@ -38,6 +38,13 @@ pub(crate) fn first_server(packages: &Packages, transport: &str) -> Command {
     script(packages, concat!(include_str!("sdk_tools.mjs"), include_str!("sdk_server.mjs")), &[transport])
 }
 
+/// The same, which knows no revision but the newest one of its version.
+pub(crate) fn newest_server(packages: &Packages, transport: &str) -> Command {
+    let mut server = first_server(packages, transport);
+    server.arg("newest");
+    server
+}
+
 pub(crate) fn second_server(packages: &Packages, transport: &str) -> Command {
     script(packages, concat!(include_str!("sdk_tools.mjs"), include_str!("sdk2_server.mjs")), &[transport])
 }

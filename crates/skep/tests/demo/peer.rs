@@ -184,10 +184,11 @@ impl Peer {
 
     /// Listens for what belongs to no request, where that needs a stream of its own.
     pub(crate) fn listen(&mut self) {
+        let revision = self.revision;
         if let Wire::Streamable { address, session: Some(session), background, .. } = &mut self.wire {
             background.get_or_insert_with(|| {
                 let get = Request::new("GET", "/mcp").header("Accept", "text/event-stream");
-                get.header("Mcp-Session-Id", session).send(address)
+                within_session(get, session, revision).send(address)
             });
         }
     }
@@ -253,10 +254,7 @@ impl Peer {
                 if is_stateless {
                     post = stateless_headers(post, message, STATELESS);
                 } else if let Some(session) = session {
-                    post = post.header("Mcp-Session-Id", session);
-                    if self.revision >= "2025-06-18" {
-                        post = post.header("MCP-Protocol-Version", self.revision);
-                    }
+                    post = within_session(post, session, self.revision);
                 }
                 let response = post.send(address);
                 if let Some(id) = response.header("mcp-session-id") {
@@ -280,6 +278,13 @@ impl Peer {
             (None, Wire::Streamable { .. }) => panic!("there is no stream to read"),
         }
     }
+}
+
+/// Adds the headers that a request of a session must have. There are servers that know one revision, and take a request
+/// that names none for one of `2025-03-26`.
+fn within_session(request: Request, session: &str, revision: &str) -> Request {
+    let request = request.header("Mcp-Session-Id", session);
+    if revision < "2025-06-18" { request } else { request.header("MCP-Protocol-Version", revision) }
 }
 
 /// Adds the headers that a request which stands alone must have.

@@ -1,6 +1,5 @@
 //! Clients and servers that others wrote, old and new, before each era of the other side: they should not notice.
 
-use std::collections::BTreeMap;
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -20,6 +19,7 @@ use crate::proxied::{Proxied, demo};
 use crate::revisions::REVISIONS;
 use crate::rmcp;
 use crate::sdk_client::{expected_of, printed};
+use crate::versions::FIRST_SDK;
 
 /// What a process that clients share has for none of them.
 const OF_ONE_CLIENT: [&str; 4] = ["sampling", "elicitation", "roots", "logged"];
@@ -56,19 +56,6 @@ pub(crate) fn before_all(clients: &[&str], make: impl Fn(&str, &str) -> Command 
             compare(at(&bridge), client, server, *client == STATELESS);
         }
     });
-}
-
-/// The first TypeScript SDK at the time of each revision that has sessions. The oldest one has no other transport of the
-/// network than HTTP+SSE.
-const FIRST_SDK: [(&str, &str); 4] =
-    [("2024-11-05", "1.9.0"), ("2025-03-26", "1.12.3"), ("2025-06-18", "1.17.5"), ("2025-11-25", "1.32.2")];
-
-#[test]
-fn the_first_typescript_sdk_of_each_revision_before_servers_of_all_revisions() {
-    let test = "the_first_typescript_sdk_of_each_revision_before_servers_of_all_revisions";
-    let versions = FIRST_SDK.map(|(revision, version)| Some((revision, Packages::version(test, version)?)));
-    let Some(versions) = versions.into_iter().collect::<Option<BTreeMap<_, _>>>() else { return };
-    before_all(&WITH_SESSIONS, |url, revision| first_client(&versions[revision], &[url]));
 }
 
 #[test]
@@ -115,13 +102,13 @@ pub(crate) fn try_server(command: Command, has: Has, revision: impl Fn(&'static 
 }
 
 /// The same with a server on HTTP+SSE. Clients that have sessions come on that transport, too.
-fn try_sse_server(command: Command, has: Has) {
+pub(crate) fn try_sse_server(command: Command, has: Has, revision: impl Fn(&'static str) -> &'static str + Sync) {
     let server = Server::foreign(command);
     let proxied = Proxied::transparent(Dialect::Sse, &server, false);
     cells::each(&REVISIONS, |client| {
-        foreign::check_server(&mut Peer::through(&proxied.address, client, with_sessions(client)), has);
+        foreign::check_server(&mut Peer::through(&proxied.address, client, revision(client)), has);
         if *client != STATELESS {
-            foreign::check_server(&mut Peer::through_sse(&proxied.address, "/sse", client, client), has);
+            foreign::check_server(&mut Peer::through_sse(&proxied.address, "/sse", client, revision(client)), has);
         }
     });
 }
@@ -144,7 +131,7 @@ fn servers_of_the_first_typescript_sdk_before_all_clients() {
     let Some(packages) = Packages::get("servers_of_the_first_typescript_sdk_before_all_clients") else { return };
     let server = |transport| first_server(&packages, transport);
     try_server(server("http"), Has::CHANGES_WITHIN_SESSIONS, with_sessions);
-    try_sse_server(server("sse"), Has::CHANGES_WITHIN_SESSIONS);
+    try_sse_server(server("sse"), Has::CHANGES_WITHIN_SESSIONS, with_sessions);
     try_process(&server("stdio"), Has::ALL, with_sessions);
 }
 
@@ -161,7 +148,7 @@ fn servers_of_the_first_python_sdk_before_all_clients() {
     let Some(folder) = python_sdk("servers_of_the_first_python_sdk_before_all_clients", FIRST_PYTHON) else { return };
     let server = |transport| python_server(&folder, transport);
     try_server(server("http"), Has::ROOTS_BESIDE_CALLS, with_sessions);
-    try_sse_server(server("sse"), Has::CHANGES_WITHIN_SESSIONS);
+    try_sse_server(server("sse"), Has::CHANGES_WITHIN_SESSIONS, with_sessions);
     try_process(&server("stdio"), Has::CHANGES_WITHIN_SESSIONS, with_sessions);
 }
 
@@ -174,18 +161,20 @@ fn servers_of_the_second_python_sdk_before_all_clients() {
     try_process(&server("stdio"), Has::MORE_FOR_SESSIONS, |client| client);
 }
 
-/// A server on HTTP or on lines behind a proxy.
-fn behind_proxy(command: Command, transport: &str) -> (Option<Server>, Proxied) {
-    if transport == "stdio" {
-        return (None, Proxied::own(&process(&command)));
-    }
+/// A server on HTTP, on HTTP+SSE or on lines behind a proxy.
+pub(crate) fn behind_proxy(command: Command, transport: &str) -> (Option<Server>, Proxied) {
+    let dialect = match transport {
+        "stdio" => return (None, Proxied::own(&process(&command))),
+        "sse" => Dialect::Sse,
+        _ => Dialect::Streamable,
+    };
     let server = Server::foreign(command);
-    let proxied = Proxied::transparent(Dialect::Streamable, &server, false);
+    let proxied = Proxied::transparent(dialect, &server, false);
     (Some(server), proxied)
 }
 
 /// What a client of somebody else prints before a server of somebody else that has this towards it.
-fn expected_of_foreign(is_stateless: bool, has: &[Feature]) -> Value {
+pub(crate) fn expected_of_foreign(is_stateless: bool, has: &[Feature]) -> Value {
     let mut expected = json!({
         "tools": true, "echo": "hi", "resources": true, "templates": true, "prompts": true,
         "completion": ["Ada", "Alan"], "resource": "Hello!", "templated": "Hello, Ada!", "prompt": "Greet Ada.",

@@ -13,6 +13,8 @@ const offer = (server, { z, completable, ResourceTemplate, shape, tell, signal, 
   tool("roots", "Asks for the client's roots.", async (context) => roots(context));
   tool("steps", "Tells how far it is.", async (context) => {
     for (const progress of [1, 2]) await tell(context, { progress, total: 2 });
+    // The oldest clients forget who wants to hear of it when the answer is read together with it.
+    await new Promise((resolve) => setTimeout(resolve, 200));
     return text("done");
   });
   tool("log", "Logs.", async (context) => {

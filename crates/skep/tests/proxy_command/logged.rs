@@ -127,7 +127,7 @@ fn trap_57_another_port_for_metrics_is_told_and_every_end_gives_the_port_back() 
 }
 
 /// A server and a collector in one, which takes everything and remembers the headers that it got.
-fn remembering() -> (String, Arc<Mutex<String>>) {
+pub(super) fn remembering() -> (String, Arc<Mutex<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (address, heads) = (listener.local_addr().unwrap().to_string(), Arc::new(Mutex::new(String::new())));
     let remembered = Arc::clone(&heads);

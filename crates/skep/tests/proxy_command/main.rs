@@ -4,6 +4,7 @@
 
 #[path = "../asking/mod.rs"]
 mod asking;
+mod bearer_token;
 mod by_hand;
 mod eras;
 #[path = "../demo/http.rs"]
@@ -18,6 +19,7 @@ mod start;
 mod stopping;
 mod tls;
 mod unreached;
+mod unstartable;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};

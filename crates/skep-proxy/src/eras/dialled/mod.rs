@@ -25,6 +25,7 @@ use super::line::{self, Lost, NoSession, is_away};
 use super::own_name;
 use super::room::Room;
 use super::server_session::{Opener, ServerSession};
+use crate::budget::Allowance;
 use crate::limits::Limits;
 use crate::middleware::aws_sts::Signer;
 use crate::sessions::Whose;
@@ -89,7 +90,7 @@ pub(crate) struct Dialled {
     /// Where the stream of the server is, if that was found out though nobody says that it has one.
     found: ArcSwapOption<Uri>,
     upstream: Upstream,
-    largest: usize,
+    allowance: Allowance,
 }
 
 impl Dialled {
@@ -102,7 +103,7 @@ impl Dialled {
             room: Room::new(ALL, PER_CLIENT),
             found: ArcSwapOption::empty(),
             upstream: upstream.clone(),
-            largest: limits.line_bytes,
+            allowance: limits.answers(),
         })
     }
 
@@ -118,7 +119,7 @@ impl Dialled {
             upstream: self.upstream.clone(),
             stream,
             credentials: Arc::clone(credentials),
-            largest: self.largest,
+            allowance: self.allowance.clone(),
             opened: Mutex::default(),
             _place: place,
         };
@@ -167,7 +168,7 @@ impl Dialled {
         let place = self.room.take(whose)?;
         let credentials = Arc::clone(credentials);
         let denied = CancellationToken::new();
-        Ok(Box::new(StreamableServer { line, credentials, largest: self.largest, denied, _place: place }))
+        Ok(Box::new(StreamableServer { line, credentials, largest: self.allowance.largest, denied, _place: place }))
     }
 
     /// Remembers as whom the session of a client talks to the server.

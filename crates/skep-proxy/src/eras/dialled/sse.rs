@@ -19,6 +19,7 @@ use tokio::task::JoinSet;
 
 use super::{BUFFER, Credentials};
 use crate::answer;
+use crate::budget::{Allowance, Held};
 use crate::eras::http::{is_stream, refusal};
 use crate::eras::line::Lost;
 use crate::eras::modern_client::Running;
@@ -43,8 +44,8 @@ pub(super) struct SseServer {
     /// Where its stream is.
     pub(super) stream: Uri,
     pub(super) credentials: Arc<Credentials>,
-    /// So many bytes one message may have.
-    pub(super) largest: usize,
+    /// What may be held of a message.
+    pub(super) allowance: Allowance,
     /// The stream that was opened to find out whether there is one.
     pub(super) opened: Mutex<Option<Opened>>,
     /// Its place among all sessions.
@@ -72,7 +73,7 @@ impl SseServer {
         if response.status() != StatusCode::OK || !is_stream(response.headers()) {
             return Err(Lost::Refused(Box::new(refusal(&response))));
         }
-        let mut events = Events { body: response.into_body(), splitter: Splitter::new(self.largest) };
+        let mut events = Events::new(response.into_body(), self.allowance.clone());
         loop {
             let event = events.next().await.ok_or(Lost::Unreached)?;
             let event = Event::read(&event);
@@ -96,7 +97,7 @@ impl SseServer {
         let (upstream, credentials) = (self.upstream.clone(), Arc::clone(&self.credentials));
         let posting =
             Posting { upstream, credentials, messages: opened.messages, refusals, under_way: JoinSet::default() };
-        let (posting, reading) = (posting.run(sent, self.largest), read(opened.events, refused, said));
+        let (posting, reading) = (posting.run(sent, self.allowance.largest), read(opened.events, refused, said));
         let talking = Running(tokio::spawn(async move {
             tokio::select! {
                 () = posting => {}
@@ -137,19 +138,27 @@ impl Connector for SseServer {
 struct Events {
     body: FromServer,
     splitter: Splitter,
+    allowance: Allowance,
+    /// The room that the splitter has.
+    held: Held,
 }
 
 impl Events {
-    /// The next event. Nothing when the stream is over, or when an event is too large.
+    fn new(body: FromServer, allowance: Allowance) -> Self {
+        Self { body, splitter: Splitter::new(allowance.largest), allowance, held: Held::default() }
+    }
+
+    /// The next event. Nothing when the stream is over, or when an event is too large to be held.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             match self.splitter.next_piece() {
-                Some(Piece::Event(event)) => return Some(event),
+                Some(Piece::Event(event)) => return Some(std::mem::take(&mut self.held).with(event)),
                 Some(Piece::Part(_)) => return None,
                 None => {}
             }
             let frame = self.body.frame().await?.ok()?;
             self.splitter.push(&frame.into_data().unwrap_or_default());
+            self.allowance.keep(&mut self.held, self.splitter.held()).ok()?;
         }
     }
 }

@@ -34,7 +34,7 @@ fn line(token: Option<&'static str>) -> HttpLine {
     let headers: HeaderMap = token.iter().map(|token| (AUTHORIZATION, http::HeaderValue::from_static(token))).collect();
     let mirrors: Arc<Mirrors> = Arc::default();
     let uri = http::Uri::from_static("http://127.0.0.1:9/mcp");
-    HttpLine::modern(upstream, uri, headers, 1024, mirrors, Arc::default()).of(holder, None)
+    HttpLine::modern(upstream, uri, headers, Limits::default().answers(), mirrors, Arc::default()).of(holder, None)
 }
 
 /// Somebody who has proved nothing, at an address.

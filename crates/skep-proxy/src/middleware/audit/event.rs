@@ -1,5 +1,6 @@
 //! One record.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -12,14 +13,23 @@ use time::format_description::well_known::Rfc3339;
 
 use super::Recorder;
 use super::outcome::{self, Fault};
-use super::record::{Course, Data, Extra, Metadata, Record, Source, SourceExtra, Subjects, Target};
+use super::record::{Course, Data, Record, Source, Subjects, Target};
 use crate::middleware::exchange::{Exchange, Notes};
 use crate::middleware::identity::Identity;
 use crate::middleware::subject::{cut, subject};
+use crate::middleware::telemetry::address;
 use crate::random;
 
 /// Who asks when nobody knows.
 const ANONYMOUS: &str = "anonymous";
+
+/// So much of each thing that a client says about its request is recorded, in bytes: nobody is to make a record so large
+/// that there is no room for it.
+const LONGEST: usize = 4 << 10;
+/// So much of a name is looked at for secrets, in bytes.
+const LONGEST_NAME: usize = 64 << 10;
+/// Stands for the rest.
+const MORE: char = '…';
 
 /// A request whose record is still to be written. One that nobody ends was given up by its client.
 pub(super) struct Pending {
@@ -41,10 +51,12 @@ impl Pending {
         let address = exchange.peer.ip_text();
         let address =
             Some(headers).filter(|_| recorder.settings.trusts_forwarded).and_then(forwarded).unwrap_or(address);
-        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
-        let extra = SourceExtra { user_agent: text(USER_AGENT.as_str()), request_id: text("x-request-id") };
+        let text = |name: &str| {
+            let value = headers.get(name)?.to_str().ok()?;
+            Some(brief(value.into(), LONGEST).into_owned())
+        };
         Self {
-            source: Source { kind: "network", value: address, extra },
+            source: Source { address, user_agent: text(USER_AGENT.as_str()), request_id: text("x-request-id") },
             notes: Arc::clone(exchange.notes()),
             verb: exchange.parts.method.clone(),
             path: exchange.parts.uri.path().to_owned(),
@@ -135,11 +147,8 @@ impl Pending {
         let mut id_text = uuid::Uuid::encode_buffer();
         let record = Record {
             time: &now,
-            level: "AUDIT",
-            msg: "audit_event",
             audit_id: id.hyphenated().encode_lower(&mut id_text),
             kind,
-            logged_at: &now,
             outcome,
             component: &settings.component,
             source: &self.source,
@@ -148,16 +157,17 @@ impl Pending {
             delegation: identity
                 .and_then(|identity| identity.delegation.as_ref())
                 .map(|delegation| delegation.json(settings.hops)),
-            metadata: Metadata { extra: Extra { course: self.course(fault, size), session_of_another } },
+            course: self.course(fault, size),
+            session_of_another,
             data,
         };
-        self.recorder.sink.write(&record);
+        self.recorder.sink.write(|line| record.write(line));
     }
 
     fn course(&self, fault: Option<Fault>, size: Option<usize>) -> Course<'_> {
         let transport = self.recorder.settings.transport.as_str();
         if self.opens_stream {
-            return Course::Stream { transport, user_agent: self.source.extra.user_agent.as_deref() };
+            return Course::Stream { transport, user_agent: self.source.user_agent.as_deref() };
         }
         let (code, message) = fault.map(|fault| (fault.code, fault.message)).unzip();
         Course::Answer {
@@ -194,10 +204,10 @@ impl Pending {
     }
 
     fn target<'a>(&'a self, message: Option<&'a Message>) -> Target<'a> {
-        let endpoint = self.path.as_str();
+        let endpoint = brief(self.path.as_str().into(), LONGEST);
         let Some(message) = message.filter(|message| !message.method().is_empty()) else {
             let kind = if self.opens_stream { "sse_endpoint" } else { "endpoint" };
-            return Target { endpoint, method: self.verb.as_str(), kind, name: None };
+            return Target { endpoint, method: brief(self.verb.as_str().into(), LONGEST), kind, name: None };
         };
         let kind = match message.method() {
             method::TOOLS_CALL | method::TOOLS_LIST => "tool",
@@ -205,7 +215,7 @@ impl Pending {
             method::PROMPTS_GET | method::PROMPTS_LIST => "prompt",
             _ => "endpoint",
         };
-        Target { endpoint, method: message.method(), kind, name: subject(message) }
+        Target { endpoint, method: brief(message.method().into(), LONGEST), kind, name: name(message) }
     }
 }
 
@@ -226,21 +236,35 @@ fn each(messages: &[Message]) -> impl Iterator<Item = Option<&Message>> {
     messages.iter().map(Some).chain(nothing)
 }
 
+/// What a message is about, without secrets in an address.
+fn name(message: &Message) -> Option<Cow<'_, str>> {
+    subject(message).map(|name| brief(address(brief(name, LONGEST_NAME)), LONGEST))
+}
+
+/// At most so many bytes of a text. Where something is cut off, that can be seen.
+fn brief(text: Cow<'_, str>, bytes: usize) -> Cow<'_, str> {
+    if text.len() <= bytes {
+        return text;
+    }
+    Cow::Owned(format!("{}{MORE}", cut(&text, bytes)))
+}
+
 /// Whom something that stands before us names.
 fn forwarded(headers: &HeaderMap) -> Option<String> {
     let first = |name: &str| {
         let value = headers.get(name)?.to_str().ok()?;
-        value.split(',').next().map(str::trim).filter(|value| !value.is_empty()).map(str::to_owned)
+        let first = value.split(',').next().map(str::trim).filter(|value| !value.is_empty())?;
+        Some(brief(first.into(), LONGEST).into_owned())
     };
     first("x-forwarded-for").or_else(|| first("x-real-ip"))
 }
 
 fn subjects(identity: Option<&Identity>) -> Subjects<'_> {
     let Some(identity) = identity else {
-        return Subjects { user_id: None, user: ANONYMOUS, client_name: "", client_version: "" };
+        return Subjects { user_id: None, user: ANONYMOUS, client_name: None, client_version: None };
     };
-    let claim = |name: &str| identity.claims.get(name).and_then(Value::as_str).unwrap_or_default();
-    let names = [identity.name.as_str(), claim("preferred_username"), &identity.email];
+    let claim = |name: &str| identity.claims.get(name).and_then(Value::as_str).filter(|claim| !claim.is_empty());
+    let names = [identity.name.as_str(), claim("preferred_username").unwrap_or_default(), &identity.email];
     Subjects {
         user_id: Some(&identity.subject),
         user: names.into_iter().find(|name| !name.is_empty()).unwrap_or(ANONYMOUS),

@@ -57,6 +57,14 @@ pub(super) fn has_answer(event: &[u8]) -> bool {
         && payload(event).is_some_and(|payload| messages(&payload).any(|message| message.kind() == Kind::Response))
 }
 
+/// Whether an event of which only the beginning is known holds an answer. What is none says its method before anything
+/// long.
+pub(super) fn begins_answer(event: &[u8]) -> bool {
+    let place = |word: &[u8]| memchr::memmem::find(event, word);
+    let answer = place(b"\"result\"").into_iter().chain(place(b"\"error\"")).min();
+    answer.is_some_and(|answer| place(b"\"method\"").is_none_or(|method| answer < method))
+}
+
 fn in_events(text: &[u8]) -> Vec<(Option<Id>, Fault)> {
     payloads(text).iter().flat_map(messages).filter_map(in_message).collect()
 }
@@ -108,6 +116,19 @@ mod tests {
                 .map(|(id, found)| (id.as_ref().map(Id::as_json), found.code, found.message.as_str()))
                 .collect();
             assert_eq!(found, Vec::from_iter(is_error.then_some((Some("1"), -3, "no"))));
+        }
+    }
+
+    #[test]
+    fn an_answer_is_told_by_how_it_begins() {
+        for (event, expected) in [
+            (r#"data: {"jsonrpc":"2.0","id":1,"result":{"content":[{"text":"#, true),
+            (r#"data: {"result":{"method":"x","text":"#, true),
+            (r#"data: {"jsonrpc":"2.0","id":1,"error":{"data":"#, true),
+            (r#"data: {"jsonrpc":"2.0","method":"x","params":{"result":"#, false),
+            (r#"data: {"jsonrpc":"2.0","id":1,"#, false),
+        ] {
+            assert_eq!(begins_answer(event.as_bytes()), expected, "{event}");
         }
     }
 

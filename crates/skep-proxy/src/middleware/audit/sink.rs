@@ -1,5 +1,6 @@
 //! Where records go.
 
+use std::cell::RefCell;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -8,14 +9,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
-use serde::Serialize;
 
 use super::settings::AuditError;
 use crate::lapses::{TOLD_EVERY, Untold};
 
-/// Room for a line.
-const ROOM: usize = 1 << 10;
-/// So many bytes may wait to be written. What comes beyond that is lost.
+/// Room for a line, as much as most of them need.
+const ROOM: usize = 4 << 10;
+thread_local! {
+    /// Where a line is put together.
+    static LINE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// So many bytes may wait to be written. What comes beyond that is lost; where nothing waits, everything has room.
 const MOST: usize = 8 << 20;
 /// So long lines are gathered before they are written: waking somebody for each costs more than a request may.
 const GATHERING: Duration = Duration::from_millis(2);
@@ -74,19 +79,24 @@ impl Sink {
     }
 
     /// Has a line written, in one piece. Does not wait for that.
-    pub(super) fn write(&self, record: &impl Serialize) {
-        let mut line = Vec::with_capacity(ROOM);
-        if let Err(error) = serde_json::to_writer(&mut line, record) {
-            return tracing::error!(%error, "an audit record cannot be written");
-        }
-        line.push(b'\n');
+    pub(super) fn write(&self, record: impl FnOnce(&mut Vec<u8>)) {
+        LINE.with_borrow_mut(|line| {
+            record(line);
+            line.push(b'\n');
+            self.add(line);
+            line.clear();
+            line.shrink_to(ROOM);
+        });
+    }
+
+    fn add(&self, line: &[u8]) {
         let (is_first, lost) = {
             let mut waiting = self.0.waiting.lock();
             let is_first = waiting.lines.is_empty();
-            if waiting.lines.len() + waiting.writing + line.len() > MOST {
+            if !waiting.is_empty() && waiting.lines.len() + waiting.writing + line.len() > MOST {
                 waiting.lost.add();
             } else {
-                waiting.lines.extend_from_slice(&line);
+                waiting.lines.extend_from_slice(line);
             }
             (is_first, waiting.lost.take(TOLD_EVERY))
         };
@@ -187,6 +197,10 @@ mod tests {
     /// Far more than anything here takes.
     const PATIENCE: Duration = Duration::from_mins(1);
 
+    fn json(record: &impl serde::Serialize) -> impl FnOnce(&mut Vec<u8>) {
+        |line| serde_json::to_writer(line, record).unwrap()
+    }
+
     #[test]
     fn every_line_is_written_once_and_in_one_piece() {
         let folder = tempfile::tempdir().unwrap();
@@ -195,7 +209,7 @@ mod tests {
         std::thread::scope(|scope| {
             for thread in 0..4 {
                 let sink = &sink;
-                scope.spawn(move || (0..500).for_each(|line| sink.write(&(thread, line, "x".repeat(line % 97)))));
+                scope.spawn(move || (0..500).for_each(|line| sink.write(json(&(thread, line, "x".repeat(line % 97))))));
             }
         });
         assert!(sink.flush(PATIENCE));
@@ -213,6 +227,19 @@ mod tests {
     }
 
     #[test]
+    fn a_line_is_never_too_large_where_nothing_waits() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("audit.log");
+        let sink = Sink::open(Some(&file)).unwrap();
+        for _ in 0..2 {
+            sink.write(json(&"x".repeat(2 * MOST)));
+            assert!(sink.flush(PATIENCE));
+        }
+        let written = std::fs::read_to_string(file).unwrap();
+        assert_eq!(written.lines().map(str::len).collect::<Vec<_>>(), [2 * MOST + 2; 2]);
+    }
+
+    #[test]
     fn nobody_waits_for_a_reader_that_does_not_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pipe");
@@ -225,7 +252,7 @@ mod tests {
         let text = "x".repeat(1 << 16);
         let began = Instant::now();
         for line in 0..320_usize {
-            sink.write(&(line, &text));
+            sink.write(json(&(line, &text)));
         }
         assert!(began.elapsed() < PATIENCE / 2, "20 MiB: {:?}", began.elapsed());
         assert!(!sink.flush(Duration::from_millis(10)), "nobody has read it");
@@ -235,7 +262,7 @@ mod tests {
             read
         });
         assert!(sink.flush(PATIENCE));
-        sink.write(&(320, "there is room again"));
+        sink.write(json(&(320, "there is room again")));
         drop(sink);
         let read = reading.join().unwrap();
         assert!(read.ends_with('\n'));

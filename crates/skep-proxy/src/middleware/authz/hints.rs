@@ -8,6 +8,8 @@ use skep_mcp::json;
 
 /// How many tools are remembered. A server with more of them has tools without hints.
 const LARGEST: usize = 64 << 10;
+/// A tool with a longer name has no hints either, so that what is remembered has a bound, in bytes.
+const LONGEST_NAME: usize = 256;
 const NAMES: [&str; 4] = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
 
 /// The hints of one tool.
@@ -45,7 +47,7 @@ impl Known {
         for (name, hints) in tools {
             if let Some(old) = known.get_mut(name) {
                 *old = hints;
-            } else if known.len() < LARGEST {
+            } else if known.len() < LARGEST && name.len() <= LONGEST_NAME {
                 known.insert(name.into(), hints);
             }
         }
@@ -74,5 +76,17 @@ mod tests {
         assert_eq!((given("c"), given("never listed")), (vec![], vec![]));
         learn(r#"{"tools":[{"name":"a"}]}"#);
         assert_eq!(given("a"), []);
+    }
+
+    #[test]
+    fn what_is_remembered_of_names_has_a_bound() {
+        let known = Known::default();
+        let (long, longer) = ("n".repeat(LONGEST_NAME), "n".repeat(LONGEST_NAME + 1));
+        let tool = |name: &str| format!(r#"{{"name":"{name}","annotations":{{"readOnlyHint":true}}}}"#);
+        let page = format!(r#"{{"tools":[{},{}]}}"#, tool(&long), tool(&longer));
+        known.learn(Catalog::read(CatalogKind::Tools, &page).unwrap().items());
+        assert_eq!(known.of(&long).given().count(), 1);
+        assert_eq!(known.of(&longer).given().count(), 0);
+        assert_eq!(known.0.read().len(), 1);
     }
 }

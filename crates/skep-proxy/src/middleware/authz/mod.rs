@@ -27,11 +27,16 @@ use super::identity::Identity;
 use super::layer::{Layer, Next};
 use super::lists::{Editor, Unreadable, edited};
 use super::refusal::Refusal;
+use super::subject::cut;
+use super::telemetry::address;
 use crate::answer::Answer;
 use crate::intake;
 
-/// Letters of what was asked about that are logged.
+/// Letters of what was asked about that are logged, and of why it is refused.
 const LONGEST_NAME: usize = 256;
+const LONGEST_REASON: usize = 1024;
+/// So much of an address is looked at for secrets, in bytes.
+const LONGEST_ADDRESS: usize = 64 << 10;
 
 /// Whether somebody may do something, or why not. The reason is for the log, and nobody else.
 type Verdict = Result<(), Arc<str>>;
@@ -169,19 +174,26 @@ impl Inner {
             Wish::Unclear => "it does not say what it is about, or in two ways, or is about too much",
             Wish::Ask(questions) => {
                 let Some((asked, reason)) = self.refused(identity, &questions).await else { return Ok(()) };
-                let (action, resource) = (asked.feature.action(), brief(&asked.id));
+                let action = asked.feature.action();
+                let (resource, reason) = told(&asked.id, &reason);
                 tracing::info!(subject, action, ?resource, %reason, "a request is refused");
                 return Err(Refusal::Unauthorized);
             }
         };
-        tracing::info!(subject, method = ?brief(message.method()), reason, "a request is refused");
+        tracing::info!(subject, method = ?brief(message.method(), LONGEST_NAME), reason, "a request is refused");
         Err(Refusal::Unauthorized)
     }
 }
 
-/// The beginning of what a client calls something.
-fn brief(name: &str) -> String {
-    name.chars().take(LONGEST_NAME).collect()
+/// What somebody may not use, and why, as the log says it: without secrets in an address, which a reason may repeat.
+fn told(id: &str, reason: &str) -> (String, String) {
+    let shown = address(Cow::Borrowed(cut(id, LONGEST_ADDRESS)));
+    (brief(&shown, LONGEST_NAME), brief(&reason.replace(id, &shown), LONGEST_REASON))
+}
+
+/// The beginning of what somebody says.
+fn brief(text: &str, letters: usize) -> String {
+    text.chars().take(letters).collect()
 }
 
 impl Layer for Authorizer {
@@ -226,7 +238,8 @@ impl Editor for Viewer {
                 match verdict {
                     Ok(()) => shown.push(Cow::Borrowed(item.json)),
                     Err(reason) => {
-                        let (action, resource) = (feature.action(), brief(&item.key));
+                        let action = feature.action();
+                        let (resource, reason) = told(&item.key, &reason);
                         tracing::debug!(subject, action, ?resource, %reason, "a list does not show something");
                     }
                 }

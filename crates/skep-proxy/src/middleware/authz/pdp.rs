@@ -3,7 +3,6 @@
 //! Nobody waits for it for every item of a list: after the first question that it does not answer at all it is asked nothing
 //! more about that list, and there is an end to how long all questions about one list may take.
 
-use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -13,6 +12,7 @@ use futures::{FutureExt as _, StreamExt as _};
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request, StatusCode, Uri};
 use serde_json::{Map, Value, json};
+use skep_mcp::json;
 use tokio::time::Instant;
 
 use super::Verdict;
@@ -194,30 +194,29 @@ impl Pdp {
     /// The question as it is sent. Nothing when somebody could read the arguments in another way than the decision point.
     fn document(&self, claims: &Map<String, Value>, question: &Question<'_>, hints: Hints) -> Option<String> {
         let (feature, operation) = (question.feature.name(), question.feature.operation());
-        let mut about = Map::new();
+        let mut about = Vec::new();
         if self.tells_operation {
-            about.insert("feature".to_owned(), json!(feature));
-            about.insert("operation".to_owned(), json!(operation));
-            about.insert("resource_id".to_owned(), json!(question.id));
+            about.push(("feature", json::quote(feature)));
+            about.push(("operation", json::quote(operation)));
+            about.push(("resource_id", json::quote(&question.id)));
         }
         if self.tells_arguments && !question.arguments.is_empty() {
-            about.insert("args".to_owned(), arguments(question)?);
+            about.push(("args", arguments(question)?));
         }
         let annotations: Map<String, Value> = match question.feature {
             Feature::Tool => hints.given().map(|(name, hint)| (name.to_owned(), json!(hint))).collect(),
             Feature::Prompt | Feature::Resource => Map::new(),
         };
         if !annotations.is_empty() {
-            about.insert("annotations".to_owned(), Value::Object(annotations));
+            about.push(("annotations", Value::Object(annotations).to_string()));
         }
-        let context = if about.is_empty() { json!({}) } else { json!({ "mcp": about }) };
-        let document = json!({
-            "principal": principal(self.claims, claims),
-            "operation": format!("mcp:{feature}:{operation}"),
-            "resource": format!("mrn:mcp:{}:{feature}:{}", self.server, question.id),
-            "context": context,
-        });
-        Some(document.to_string())
+        let context = if about.is_empty() { Vec::new() } else { vec![("mcp", object(about))] };
+        Some(object([
+            ("principal", principal(self.claims, claims).to_string()),
+            ("operation", json::quote(&format!("mcp:{feature}:{operation}"))),
+            ("resource", json::quote(&format!("mrn:mcp:{}:{feature}:{}", self.server, question.id))),
+            ("context", object(context)),
+        ]))
     }
 }
 
@@ -225,10 +224,18 @@ fn is_yes(answer: &[u8]) -> bool {
     read_once::<Value>(answer).is_some_and(|answer| answer.get("allow") == Some(&Value::Bool(true)))
 }
 
-/// The arguments, as long as no object in them has a member twice.
-fn arguments(question: &Question<'_>) -> Option<Value> {
-    let read = |(name, json): &(Cow<'_, str>, &str)| Some((name.to_string(), read_once(json.as_bytes())?));
-    question.arguments.iter().map(read).collect::<Option<Map<_, _>>>().map(Value::Object)
+/// The arguments as the server gets them, as long as no object in them has a member twice. What we would make of a
+/// number might be another one.
+fn arguments(question: &Question<'_>) -> Option<String> {
+    let mut given = question.arguments.iter();
+    let is_clear = given.all(|(_, json)| read_once::<Value>(json.as_bytes()).is_some());
+    is_clear.then(|| object(question.arguments.iter().map(|(name, json)| (&**name, *json))))
+}
+
+/// An object with these members, whose values are JSON already.
+fn object<N: AsRef<str>, V: AsRef<str>>(members: impl IntoIterator<Item = (N, V)>) -> String {
+    let member = |(name, value): (N, V)| format!("{}:{}", json::quote(name.as_ref()), value.as_ref());
+    format!("{{{}}}", members.into_iter().map(member).collect::<Vec<_>>().join(","))
 }
 
 /// Claims under the names that the decision point knows. What the caller has not is not told.
@@ -306,6 +313,18 @@ mod tests {
         let told = json!({"feature": "tool", "operation": "call", "resource_id": "t", "args": {"x": {"a": [1]}}});
         assert_eq!(asked["context"]["mcp"], told);
         assert_eq!(ask(r#"[{"a":1,"\u0061":2}]"#), None);
+    }
+
+    #[test]
+    fn a_number_is_told_as_the_server_gets_it() {
+        let whole = pdp(true, ClaimMapping::Standard);
+        let numbers = "[12345678901234567890123, 0.1000000000000000055511151231257827, 1.0, 1E2]";
+        let given = vec![("a".into(), numbers), ("b \"c\"".into(), "9007199254740993"), ("d".into(), r#""\u0065""#)];
+        let question = Question { arguments: given, ..Question::about(Feature::Tool, "t") };
+        let document = whole.document(&Map::new(), &question, Hints::default()).unwrap();
+        let args = format!(r#""args":{{"a":{numbers},"b \"c\"":9007199254740993,"d":"\u0065"}}"#);
+        assert!(document.contains(&args), "{document}");
+        assert_eq!(read(Some(document))["context"]["mcp"]["args"]["d"], "e");
     }
 
     #[test]

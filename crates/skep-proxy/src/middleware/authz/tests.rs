@@ -229,6 +229,35 @@ proptest! {
 }
 
 #[test]
+fn a_list_that_is_asked_for_without_an_id_is_filtered() {
+    let policies = vec![r#"permit(principal, action, resource == Tool::"a");"#.to_owned()];
+    let authorizer = Authorizer::cedar(CedarSettings { policies, ..CedarSettings::default() }).unwrap();
+    let (list, page) = (r#"{"jsonrpc":"2.0","method":"tools/list"}"#, r#"{"tools":[{"name":"a"},{"name":"b"}]}"#);
+    for (is_batch, is_stream) in [(false, false), (false, true), (true, false), (true, true)] {
+        let form = Form { is_batch, is_stream };
+        let (status, text) = run(answer(&authorizer, &json!({"sub": "u"}), list, page, form));
+        assert_eq!(status, 200, "{form:?}: {text}");
+        assert_eq!(form.read(&text)["result"], json!({"tools": [{"name": "a"}]}), "{form:?}");
+        // What is no list is nothing that may be shown either.
+        for result in [r#"{"items":[{"name":"b"}]}"#, r#"[{"name":"b"}]"#, r#""b""#] {
+            let (_, text) = run(answer(&authorizer, &json!({"sub": "u"}), list, result, form));
+            assert!(text.contains("-32603") && !text.contains(r#""b""#), "{form:?}: {text}");
+        }
+    }
+}
+
+#[test]
+fn the_log_repeats_no_secrets_of_an_address() {
+    let (id, told_id) = ("https://ann:s@h/doc?token=s&page=2", "https://h/doc?token=[REDACTED]&page=2");
+    let reason = format!("a policy cannot be evaluated: `Resource::\"{id}\"` has no attribute `x`");
+    let expected = (told_id.to_owned(), reason.replace(id, told_id));
+    assert_eq!(told(id, &reason), expected);
+    assert_eq!(told("weigh", "no policy permits it"), ("weigh".to_owned(), "no policy permits it".to_owned()));
+    let (name, reason) = told(&"é".repeat(1 << 20), &"é".repeat(1 << 20));
+    assert_eq!((name.chars().count(), reason.chars().count()), (LONGEST_NAME, LONGEST_REASON));
+}
+
+#[test]
 fn nobody_sees_or_calls_anything_without_a_name() {
     let policies = vec!["permit(principal, action, resource);".to_owned()];
     let authorizer = Authorizer::cedar(CedarSettings { policies, ..CedarSettings::default() }).unwrap();

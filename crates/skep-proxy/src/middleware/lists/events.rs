@@ -11,7 +11,8 @@ use crate::passing::{self, Change};
 
 /// A stream with its lists edited.
 pub(super) fn edit(editing: Editing, body: Body) -> Body {
-    passing::changed(body, editing.largest, editing)
+    let allowance = editing.allowance.clone();
+    passing::changed(body, &allowance, editing)
 }
 
 impl Change for Editing {
@@ -30,7 +31,7 @@ impl Editing {
         // Not all clients agree where lines end, so that all of it counts and not only its data.
         let may_list = self.editor.kinds().iter().any(|kind| mentions(&event, kind.member()));
         let may_answer =
-            || !self.asked.0.is_empty() && (mentions(&event, RESULT) || is_wide(&event) || !is_clear(&event));
+            || self.asked.has_lists() && (mentions(&event, RESULT) || is_wide(&event) || !is_clear(&event));
         if !may_list && !may_answer() {
             return event;
         }

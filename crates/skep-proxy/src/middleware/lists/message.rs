@@ -27,7 +27,7 @@ const INPUT_REQUIRED: &str = "\"input_required\"";
 /// that it answers to, if that can be read.
 pub(super) async fn edit(editor: &dyn Editor, asked: &Asked, text: &Bytes) -> Result<Option<Bytes>, Option<Id>> {
     let may_list = || editor.kinds().iter().any(|kind| mentions(text, kind.member()));
-    if asked.0.is_empty() && !(mentions(text, RESULT) && may_list()) {
+    if !asked.has_lists() && !(mentions(text, RESULT) && may_list()) {
         return Ok(None);
     }
     let trimmed = trim(text).ok_or(None)?;
@@ -106,7 +106,7 @@ async fn edit_message(editor: &dyn Editor, asked: &Asked, message: &Message) -> 
         return Err(unreadable());
     }
     let Some(result) = message.result() else { return Ok(None) };
-    let wanted = asked.kind(message.owned_id().as_ref()).filter(|kind| editor.kinds().contains(kind));
+    let wanted = asked.kind(message.owned_id().as_ref());
     if wanted.is_some_and(|kind| !holds(result, kind)) {
         return Err(unreadable());
     }

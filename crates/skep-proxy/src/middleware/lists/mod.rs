@@ -13,16 +13,20 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, Method, StatusCode};
-use http_body_util::{BodyExt as _, Limited};
+use http_body_util::BodyExt as _;
 use skep_mcp::catalog::{CatalogKind, Item};
-use skep_mcp::{Id, Kind, Payload};
+use skep_mcp::{Id, Kind, Message, Payload};
 
 use super::exchange::{Exchange, messages};
 use super::layer::Next;
 use super::refusal::Refusal;
 use crate::answer::{self, Answer};
 use crate::body::Body;
-use crate::passing::MARK;
+use crate::budget::Allowance;
+use crate::passing::{self, MARK, Read, Unread};
+
+/// So much space an answer of no type may begin with, in bytes. Nobody can tell what comes after it.
+const MOST_SPACE: usize = 64 << 10;
 
 /// Decides what of a list is shown.
 pub(crate) trait Editor: Send + Sync + 'static {
@@ -51,37 +55,58 @@ pub(crate) async fn edited(mut exchange: Box<Exchange<'_>>, next: Next<'_>, edit
     }
     // What is to be edited has to be readable.
     exchange.parts.headers.remove(ACCEPT_ENCODING);
-    let (id, largest) = (exchange.id(), exchange.limits().line_bytes);
-    let asked = Asked::read(exchange.known());
-    let editing = Editing { editor, id, asked, largest };
+    let (id, allowance) = (exchange.id(), exchange.limits().answers());
+    let asked = Asked::read(exchange.known(), editor.kinds());
+    let editing = Editing { editor, id, asked, allowance };
     Box::pin(editing.answer(next.pass(exchange).await)).await
 }
 
-/// The requests that ask for lists, and for which. Their results have to hold them.
+/// What a client asks for. The results of lists have to hold them.
 #[derive(Debug, Clone, Default)]
-struct Asked(Vec<(Id, CatalogKind)>);
+struct Asked {
+    /// The lists, also those that are asked for without an id.
+    lists: Vec<(Option<Id>, CatalogKind)>,
+    /// The ids of everything else.
+    others: Vec<Id>,
+}
 
 impl Asked {
-    fn read(payload: Option<&Payload>) -> Self {
-        let lists = payload.into_iter().flat_map(messages);
-        let lists = lists.filter_map(|message| Some((message.owned_id()?, CatalogKind::of(message.method())?)));
-        Self(lists.collect())
+    fn read(payload: Option<&Payload>, kinds: &[CatalogKind]) -> Self {
+        let mut asked = Self::default();
+        for message in payload.into_iter().flat_map(messages) {
+            match listed(message, kinds) {
+                Some(kind) => asked.lists.push((message.owned_id(), kind)),
+                None if message.kind() == Kind::Request => asked.others.extend(message.owned_id()),
+                None => {}
+            }
+        }
+        asked
     }
 
-    /// The list that was asked for with this id.
-    fn kind(&self, id: Option<&Id>) -> Option<CatalogKind> {
-        self.0.iter().find(|(asked, _)| Some(asked) == id).map(|(_, kind)| *kind)
+    /// Whether a list was asked for.
+    fn has_lists(&self) -> bool {
+        !self.lists.is_empty()
     }
+
+    /// The list that a result of this id has to hold.
+    fn kind(&self, id: Option<&Id>) -> Option<CatalogKind> {
+        let list =
+            |wanted: Option<&Id>| self.lists.iter().find(|(asked, _)| asked.as_ref() == wanted).map(|(_, kind)| *kind);
+        let is_of_another = || self.others.iter().any(|other| Some(other) == id);
+        // What answers to nothing else may answer to a list that was asked for without an id.
+        list(id).or_else(|| list(None).filter(|_| !is_of_another()))
+    }
+}
+
+/// The list that a message asks for. Whether it wants an answer does not matter: some servers give one all the same.
+fn listed(message: &Message, kinds: &[CatalogKind]) -> Option<CatalogKind> {
+    CatalogKind::of(message.method()).filter(|kind| message.kind() != Kind::Response && kinds.contains(kind))
 }
 
 /// Whether the answer to a request may hold such a list. A stream that a client opens may bring anything.
 fn may_list(payload: Option<&Payload>, method: &Method, kinds: &[CatalogKind]) -> bool {
-    let lists = |message: &skep_mcp::Message| {
-        message.kind() == Kind::Request
-            && CatalogKind::of(message.method()).is_some_and(|listed| kinds.contains(&listed))
-    };
     match payload {
-        Some(payload) => *method != Method::POST || messages(payload).any(lists),
+        Some(payload) => *method != Method::POST || messages(payload).any(|message| listed(message, kinds).is_some()),
         None => *method != Method::HEAD,
     }
 }
@@ -92,8 +117,8 @@ struct Editing {
     /// The request, if it is known.
     id: Option<Id>,
     asked: Asked,
-    /// So many bytes of an answer are held at most.
-    largest: usize,
+    /// So much of an answer is held at most.
+    allowance: Allowance,
 }
 
 /// How an answer comes.
@@ -121,8 +146,8 @@ impl Form {
 
 impl Editing {
     async fn answer(self, answer: Answer) -> Answer {
-        let is_encoded = answer.headers().get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity");
-        if is_encoded {
+        let mut encodings = answer.headers().get_all(CONTENT_ENCODING).iter();
+        if encodings.any(|encoding| encoding != "identity") {
             return self.refuse();
         }
         match Form::of(answer.headers()) {
@@ -139,8 +164,11 @@ impl Editing {
 
     async fn json(self, answer: Answer) -> Answer {
         let (mut parts, body) = answer.into_parts();
-        let Ok(body) = Limited::new(body, self.largest).collect().await else { return self.refuse() };
-        let text = body.to_bytes();
+        let text = match passing::hold(body, &self.allowance, |_| false).await {
+            Ok(Read::Whole(text)) => text,
+            Ok(Read::Begun(..)) | Err(Unread::Broken(..)) => return self.refuse(),
+            Err(Unread::NoRoom) => return answer::no_room(self.id.as_ref()),
+        };
         // What is said about a failure, or about an answer that comes elsewhere, need not be a message.
         let is_answer = parts.status.is_success() && parts.status != StatusCode::ACCEPTED;
         if !is_answer && message::holds_no_result(&text) {
@@ -174,7 +202,11 @@ impl Editing {
     async fn guess(self, answer: Answer) -> Answer {
         let (parts, mut body) = answer.into_parts();
         let mut begun = Vec::new();
-        while first_letter(&begun).is_none() && begun.len() <= self.largest {
+        while first_letter(&begun).is_none() {
+            if begun.len() > MOST_SPACE {
+                tracing::warn!("an answer that may hold a list begins with too much space, and is not shown");
+                return self.refuse();
+            }
             let Some(frame) = body.frame().await else {
                 // It says nothing, and is not asked for more: as answers to messages do whose own answers come elsewhere.
                 return Answer::from_parts(parts, Body::Full(begun.into()));
@@ -193,4 +225,41 @@ impl Editing {
 fn first_letter(text: &[u8]) -> Option<u8> {
     let text = String::from_utf8_lossy(text.strip_prefix(MARK).unwrap_or(text));
     text.trim_start().bytes().next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QUIET: &str = r#"{"jsonrpc":"2.0","method":"tools/list"}"#;
+
+    fn payload(text: &str) -> Payload {
+        Payload::read(Bytes::copy_from_slice(text.as_bytes())).unwrap()
+    }
+
+    #[test]
+    fn a_list_that_is_asked_for_without_an_id_is_one_too() {
+        let (kinds, batch) = ([CatalogKind::Tools], format!("[{QUIET}]"));
+        for (text, expected) in [
+            (QUIET, true),
+            (batch.as_str(), true),
+            (r#"{"jsonrpc":"2.0","method":"prompts/list"}"#, false),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, false),
+        ] {
+            assert_eq!(may_list(Some(&payload(text)), &Method::POST, &kinds), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn whatever_answers_to_nothing_else_has_to_hold_a_list_that_was_asked_for_without_an_id() {
+        let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}"#;
+        let listing = r#"{"jsonrpc":"2.0","id":2,"method":"prompts/list"}"#;
+        let batch = payload(&format!("[{call},{listing},{QUIET}]"));
+        let asked = Asked::read(Some(&batch), &[CatalogKind::Tools, CatalogKind::Prompts]);
+        let kind = |id: u64| asked.kind(Some(&Id::from(id)));
+        assert_eq!((kind(1), kind(2)), (None, Some(CatalogKind::Prompts)));
+        assert_eq!((kind(3), asked.kind(None)), (Some(CatalogKind::Tools), Some(CatalogKind::Tools)));
+        let loud = Asked::read(Some(&payload(listing)), &[CatalogKind::Prompts]);
+        assert_eq!(loud.kind(Some(&Id::from(3))), None);
+    }
 }

@@ -52,7 +52,7 @@ pub(super) fn query(query: &str) -> String {
 }
 
 /// An address without who asks, and without secrets in its query and behind that. What is none stays as it is.
-pub(super) fn address(text: Cow<'_, str>) -> Cow<'_, str> {
+pub(in crate::middleware) fn address(text: Cow<'_, str>) -> Cow<'_, str> {
     if memchr::memchr3(b'@', b'?', b'#', text.as_bytes()).is_none() {
         return text;
     }

@@ -3,8 +3,10 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use foldhash::quality::RandomState;
 use parking_lot::RwLock;
 
 use super::meters::Counted;
@@ -22,12 +24,20 @@ pub(super) struct Ended<'a> {
 }
 
 /// What a request was about.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Operation<'a> {
     pub(super) method: Cow<'a, str>,
     pub(super) subject: Option<Cow<'a, str>>,
     pub(super) tool: Option<Cow<'a, str>>,
     pub(super) prompt: Option<Cow<'a, str>>,
+}
+
+impl Hash for Operation<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // The name of a tool or prompt is what the operation is about.
+        self.method.hash(state);
+        self.subject.hash(state);
+    }
 }
 
 impl Ended<'_> {
@@ -52,7 +62,9 @@ impl Ended<'_> {
 
 /// Kinds of requests that were seen.
 #[derive(Debug, Default)]
-pub(super) struct Kinds(RwLock<HashMap<Ended<'static>, Arc<Counted>>>);
+pub(super) struct Kinds(RwLock<All<'static>>);
+
+type All<'a> = HashMap<Ended<'a>, Arc<Counted>, RandomState>;
 
 impl Kinds {
     /// Where a request is counted; `find` looks it up when there was none of its kind.
@@ -75,6 +87,6 @@ impl Kinds {
 }
 
 /// Takes a kind that lives shorter than those that are kept.
-fn known<'a>(all: &HashMap<Ended<'a>, Arc<Counted>>, ended: &Ended<'a>) -> Option<Arc<Counted>> {
+fn known<'a>(all: &All<'a>, ended: &Ended<'a>) -> Option<Arc<Counted>> {
     all.get(ended).cloned()
 }

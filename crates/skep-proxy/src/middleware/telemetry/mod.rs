@@ -31,6 +31,7 @@ use futures::future::{BoxFuture, OptionFuture};
 use http::{HeaderValue, Method, Version};
 use skep_mcp::{MetaKey, Payload};
 
+pub(in crate::middleware) use self::arguments::address;
 use self::context::{Context, TRACE_PARENT, TRACE_STATE, of_headers, state};
 use self::diagnostics::Diagnostics;
 use self::export::Exporter;

@@ -4,6 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 
+use foldhash::quality::RandomState;
+
 use super::super::{Session, Whose};
 
 /// So many open sessions in a row are passed over when one has to end.
@@ -11,7 +13,7 @@ const PASSED_OVER: usize = 64;
 
 #[derive(Debug, Default)]
 pub(super) struct Entries {
-    pub(super) sessions: HashMap<Arc<str>, Entry>,
+    pub(super) sessions: HashMap<Arc<str>, Entry, RandomState>,
     /// Those of each client, the one first that was noted to be used the longest time ago.
     clients: HashMap<Whose, BTreeSet<(Instant, Arc<str>)>>,
     /// How many everybody has.

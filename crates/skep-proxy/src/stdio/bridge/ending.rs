@@ -4,13 +4,11 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use skep_mcp::fault::{Fault, INTERNAL_ERROR, TRANSPORT_ERROR};
+use skep_mcp::fault::{Fault, INTERNAL_ERROR};
 use tokio::runtime::Handle;
 
 use super::Bridge;
 use crate::readiness::State;
-use crate::reply::STOPPING;
-use crate::stdio::events::End;
 
 /// How often it is looked whether all requests are answered, when the proxy stops.
 const DRAIN_CHECK: Duration = Duration::from_millis(20);
@@ -27,7 +25,7 @@ impl Bridge {
     /// Tells everybody who waits for an answer that there will be none.
     pub(in crate::stdio) fn fail_calls(&self) {
         let told = "the MCP server went away; whether it did what was asked is unknown";
-        self.calls.fail_all(&Fault::new(INTERNAL_ERROR, told), End::Lost);
+        self.calls.lose(&Fault::new(INTERNAL_ERROR, told));
     }
 
     /// Ends a server whose streams are closed, whoever waits for that.
@@ -73,7 +71,7 @@ impl Bridge {
     /// Ends everything.
     pub(in crate::stdio) fn close(&self) {
         self.readiness.set(State::Waiting("the proxy is stopping".into()));
-        self.calls.fail_all(&Fault::new(TRANSPORT_ERROR, STOPPING), End::Stopped);
+        self.calls.close();
         for (_, client) in self.legacy_clients.lock().drain() {
             client.close();
         }

@@ -52,6 +52,11 @@ impl Call {
         self.held_back.is_none()
     }
 
+    /// Whether the server is told when nobody waits for it any more. A handshake must not be called off.
+    pub(super) fn is_to_be_called_off(&self) -> bool {
+        self.is_sent() && !self.is_handshake
+    }
+
     /// Whether the stream is over with the answer.
     pub(super) fn ends_stream(&self) -> bool {
         self.owed.is_none()

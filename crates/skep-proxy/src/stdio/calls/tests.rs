@@ -91,8 +91,24 @@ async fn late_and_lost_requests_are_answered_with_their_own_ids() {
         .begin(&message(r#"{"jsonrpc":"2.0","id":8,"method":"ping"}"#), Caller::default(), &stream, true)
         .await
         .unwrap();
-    calls.fail_all(&Fault::new(INTERNAL_ERROR, "gone"), End::Lost);
+    calls.lose(&Fault::new(INTERNAL_ERROR, "gone"));
     assert_eq!(stream.outcome().await.0, End::Lost);
+}
+
+#[tokio::test]
+async fn a_handshake_is_given_up_and_never_called_off() {
+    let (calls, mut sent) = calls(10);
+    let (stream, handshake) =
+        (EventStream::new(0, false), message(r#"{"jsonrpc":"2.0","id":7,"method":"initialize","params":{}}"#));
+    let ticket = calls.begin(&handshake, Caller::default(), &stream, true).await.unwrap();
+    sent.recv().await.unwrap();
+    assert_eq!(calls.expire(Instant::now()), Expired { numbers: Vec::new(), handshakes: 1 });
+    assert_eq!(stream.outcome().await.0, End::TimedOut);
+    drop(ticket);
+    drop(calls.begin(&handshake, Caller::default(), &EventStream::new(0, false), true).await.unwrap());
+    sent.recv().await.unwrap();
+    assert_eq!(calls.len(), 0);
+    assert!(sent.try_recv().is_err(), "MCP forbids that");
 }
 
 #[tokio::test]
@@ -133,6 +149,33 @@ async fn all_that_is_late_is_called_off_however_much_that_is() {
             assert!(message(std::str::from_utf8(&told).unwrap()).method() == method::CANCELLED);
         }
     });
+}
+
+#[tokio::test]
+async fn what_waits_for_a_server_that_goes_is_not_for_its_successor() {
+    let (calls, mut sent) = patient_calls(1, Duration::from_mins(1));
+    calls.send(Bytes::from_static(b"{}")).await.unwrap();
+    let waiting = tokio::spawn({
+        let calls = Arc::clone(&calls);
+        async move { calls.send(Bytes::from_static(b"{\"late\":true}")).await }
+    });
+    tokio::task::yield_now().await;
+    assert!(!waiting.is_finished());
+    calls.lose(&Fault::new(INTERNAL_ERROR, "gone"));
+    sent.recv().await.unwrap();
+    assert_eq!(waiting.await.unwrap(), Err(Full));
+    assert!(sent.try_recv().is_err());
+    calls.send(Bytes::from_static(b"{}")).await.unwrap();
+}
+
+#[tokio::test]
+async fn whoever_asks_when_all_is_over_is_told_so_at_once() {
+    let (calls, _sent) = patient_calls(10, Duration::from_mins(1));
+    calls.close();
+    let stream = EventStream::new(0, false);
+    let request = message(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+    let _ticket = calls.begin(&request, Caller::default(), &stream, true).await.unwrap();
+    assert_eq!((stream.outcome().await.0, calls.len()), (End::Stopped, 0));
 }
 
 #[tokio::test]

@@ -57,6 +57,17 @@ impl Log {
         }
     }
 
+    /// Keeps a copy of an event that a reader was given, or forgets it and those before it where there is none.
+    pub(super) fn keep(&mut self, index: usize, copy: Option<Bytes>) {
+        if let (Some(copy), Some(event)) = (&copy, self.events.get_mut(index)) {
+            event.data = copy.clone();
+            return;
+        }
+        for event in self.events.drain(..=index.min(self.events.len().saturating_sub(1))) {
+            self.bytes -= event.data.len();
+        }
+    }
+
     /// Whether another event may wait for the reader.
     pub(super) fn has_room(&self) -> bool {
         let waiting = self.next.saturating_sub(self.delivered);

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use skep_mcp::sse;
 
 use super::EventStream;
+use crate::budget::SMALL;
 use crate::limits;
 
 /// Whoever reads a stream. One that another has taken over from finds that the stream is over.
@@ -59,7 +60,14 @@ impl Reader {
         };
         let (number, data) = (event.number, event.data.clone());
         self.next = number + 1;
+        let is_first = log.delivered < self.next;
         log.delivered = log.delivered.max(self.next);
+        if is_first
+            && data.len() > SMALL
+            && let Some(keeper) = self.stream.keeper.upgrade()
+        {
+            log.keep(index, keeper.copy(&data));
+        }
         log.trim();
         Look::Event(number, data)
     }

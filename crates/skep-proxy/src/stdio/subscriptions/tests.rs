@@ -40,6 +40,23 @@ async fn a_refused_subscription_leaves_nothing() {
     assert!(subscriptions.uris().is_empty() && subscriptions.topics.lock().is_empty());
 }
 
+#[test]
+fn changes_that_end_together_leave_nothing() {
+    let (subscriptions, together) = (Subscriptions::default(), std::sync::Barrier::new(8));
+    for _ in 0..200 {
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    let topic = subscriptions.topic("x");
+                    together.wait();
+                    drop(topic);
+                });
+            }
+        });
+        assert!(subscriptions.topics.lock().is_empty());
+    }
+}
+
 #[tokio::test]
 async fn trap_8_changes_of_one_resource_are_told_in_order_and_others_do_not_wait() {
     let subscriptions = Arc::new(Subscriptions::default());

@@ -1,6 +1,7 @@
 //! The client side of the proxy: a pool of connections to the server.
 
 mod breaks;
+mod failures;
 mod lines;
 
 use std::sync::Arc;
@@ -11,16 +12,16 @@ use http::uri::Scheme;
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
 use http_body_util::Full;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::{HttpConnector, HttpInfo};
-use hyper_util::client::legacy::{Client, Error};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 use self::breaks::Breaks;
+use self::failures::Failures;
 pub(crate) use self::lines::FromServer;
 use self::lines::{Leaving, LineError, Lines};
 use super::target::Target;
-use crate::fetch;
-use crate::fetch::resolve::{Closed, Resolver};
+use crate::fetch::resolve::Resolver;
 use crate::limits::Limits;
 use crate::middleware::aws_sts::Signer;
 use crate::tls::{self, TlsError};
@@ -36,6 +37,7 @@ pub(crate) struct Upstream {
     /// For those with it, which may speak HTTP/2.
     client: Client<HttpsConnector<HttpConnector<Resolver>>, Full<Bytes>>,
     resolver: Resolver,
+    failures: Arc<Failures>,
     breaks: Arc<Breaks>,
 }
 
@@ -71,42 +73,6 @@ pub(crate) struct Failed {
     pub(crate) is_unreached: bool,
 }
 
-impl Failed {
-    /// Says in the log why, and who was asked.
-    fn because(error: &(dyn std::error::Error + 'static), is_unreached: bool, asked: &Uri) -> Self {
-        if let Some(closed) = Closed::within(error) {
-            return closed.into();
-        }
-        let (address, error) = (fetch::without_query(asked), fetch::cause(error));
-        if is_unreached {
-            tracing::warn!(address, error, "the MCP server cannot be reached");
-        } else {
-            tracing::warn!(address, error, "the MCP server has not answered a request");
-        }
-        Self { is_unreached }
-    }
-
-    fn on_line(error: &LineError, asked: &Uri) -> Self {
-        Self::because(error, matches!(error, LineError::Unreached(_)), asked)
-    }
-
-    fn of_client(error: &Error, asked: &Uri) -> Self {
-        Self::because(error, error.is_connect(), asked)
-    }
-}
-
-impl From<&Closed> for Failed {
-    fn from(closed: &Closed) -> Self {
-        let hint = if closed.is_barred {
-            "nobody is asked at link-local, metadata and reserved addresses, whatever is allowed"
-        } else {
-            "a remote server there needs allowPrivateEndpoint"
-        };
-        tracing::warn!("the MCP server is not asked: {closed}; hint: {hint}");
-        Self { is_unreached: true }
-    }
-}
-
 impl Upstream {
     pub(crate) fn new(target: &Target, limits: &Limits) -> Result<Self, TlsError> {
         Self::resolving(target, limits, target.resolver())
@@ -129,7 +95,8 @@ impl Upstream {
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(limits.idle)
             .build(connector);
-        Ok(Self { lines, client, resolver, breaks: Arc::new(Breaks::of(target.origin())) })
+        let (failures, breaks) = (Failures::of(target.origin()), Breaks::of(target.origin()));
+        Ok(Self { lines, client, resolver, failures: Arc::new(failures), breaks: Arc::new(breaks) })
     }
 
     /// Sends a request, and again to where the server says.
@@ -153,15 +120,18 @@ impl Upstream {
 
     /// Sends a request.
     pub(crate) async fn send_once(&self, outgoing: &Outgoing) -> Result<Response<FromServer>, Failed> {
-        self.resolver.check(outgoing.uri.host().unwrap_or_default()).map_err(|closed| Failed::from(&closed))?;
-        if outgoing.uri.scheme() == Some(&Scheme::HTTP) {
-            let failed = |error| Failed::on_line(&error, &outgoing.uri);
+        let (uri, failures) = (&outgoing.uri, &*self.failures);
+        self.resolver.check(uri.host().unwrap_or_default()).map_err(|closed| failures.tell_closed(&closed))?;
+        let response = if uri.scheme() == Some(&Scheme::HTTP) {
+            let failed = |error: LineError| failures.tell(&error, matches!(error, LineError::Unreached(_)), uri);
             let mut leaving = Leaving::new(outgoing.request()).map_err(failed)?;
-            return Ok(self.lines.send(&mut leaving).await.map_err(failed)?.map(|body| body.told(&self.breaks)));
-        }
-        let response = self.client.request(outgoing.request()).await;
-        let response = response.map_err(|error| Failed::of_client(&error, &outgoing.uri))?;
-        Ok(response.map(|body| FromServer::from(body).told(&self.breaks)))
+            self.lines.send(&mut leaving).await.map_err(failed)?
+        } else {
+            let response = self.client.request(outgoing.request()).await;
+            response.map_err(|error| failures.tell(&error, error.is_connect(), uri))?.map(FromServer::from)
+        };
+        failures.end();
+        Ok(response.map(|body| body.told(&self.breaks)))
     }
 
     /// Closes connections that nobody has used for long.

@@ -122,14 +122,20 @@ async fn trap_42_no_disguise_shows_what_is_hidden() {
     let server = Server::start(hive).await;
     let before = guarded(&server, Dialect::Streamable, steps(authorizer(&["keepers"]))).await;
     let clean = r#"{"jsonrpc":"2.0","id":7,"result":{"tools":[{"name":"weigh"},{"name":"burn"}]}}"#;
-    for (disguise, status, kind, form) in DISGUISES {
-        let body = form.replace('@', clean);
+    let quiet = Request::post(&json!({"jsonrpc": "2.0", "method": "tools/list"}));
+    for ((disguise, status, kind, form), id) in
+        DISGUISES.into_iter().flat_map(|disguise| [r#""id":7,"#, r#""id":null,"#, ""].map(|id| (disguise, id)))
+    {
+        let body = form.replace('@', &clean.replace(r#""id":7,"#, id));
         server.replace(move |_| match kind {
             "" => reply(status, &[], body.clone()),
             kind => reply(status, &[("content-type", kind)], body.clone()),
         });
         let text = before.send(list("tools/list")).await.text().await;
-        assert!(text.contains("weigh") && !text.contains("burn"), "{disguise}: {text}");
+        assert!(!text.contains("burn") && (text.contains("weigh") || !id.contains('7')), "{disguise}, {id}: {text}");
+        // Whoever wants no answer may get one all the same.
+        let text = before.send(quiet.clone()).await.text().await;
+        assert!(!text.contains("burn"), "{disguise}, {id} to a notification: {text}");
     }
 }
 

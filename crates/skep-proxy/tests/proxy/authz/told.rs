@@ -31,6 +31,11 @@ async fn the_log_says_who_was_refused_what_and_by_which_policy() {
             403,
             "action=\"read_resource\" resource=\"hive://9\" reason=no policy permits it",
         ),
+        (
+            request(1, "resources/read", &json!({"uri": "https://ann:hunter2@h/doc?token=hunter2&page=2"})),
+            403,
+            "resource=\"https://h/doc?token=[REDACTED]&page=2\" reason=no policy permits it",
+        ),
         (request(1, "tasks/get", &json!({})), 403, "method=\"tasks/get\" reason=\"no policy can permit this method\""),
         (
             request(1, "tools/call", &json!({})),

@@ -1,7 +1,7 @@
 //! Every way to say something so that the one who decides and the one who does it might hear different things.
 
 use serde_json::{Value, json};
-use skep_proxy::middleware::{Chain, Middleware};
+use skep_proxy::middleware::{Authorizer, CedarSettings, Chain, Middleware};
 use skep_proxy::transparent::{Dialect, Target, Transparent};
 use skep_proxy::{Forwarded, Limits, Proxy};
 
@@ -172,6 +172,82 @@ async fn no_trick_reaches_a_tool_that_is_denied() {
         }
         caller.settle().await;
         assert!(!way.has_burnt(), "{}", way.name);
+    }
+}
+
+/// Ways to ask for a list without wanting an answer, by the name of the trick.
+fn quiet_lists() -> Vec<(&'static str, Request)> {
+    let quiet = json!({"jsonrpc": "2.0", "method": "tools/list"});
+    let meta = modern_body("weigh")["params"]["_meta"].clone();
+    let alone = json!({"jsonrpc": "2.0", "method": "tools/list", "params": {"_meta": meta}});
+    let modern = Request::post(&alone).header("MCP-Protocol-Version", "2026-07-28");
+    vec![
+        ("as a notification", Request::post(&quiet)),
+        ("as a notification of 2025-11-25", legacy("2025-11-25", &quiet)),
+        ("as a notification, modern", modern.clone()),
+        ("as a notification, modern, with its headers", modern.header("Mcp-Method", "tools/list")),
+        ("in a batch", Request::post(&json!([quiet]))),
+        ("in a batch of 2025-03-26", legacy("2025-03-26", &json!([quiet]))),
+        ("in a batch behind what is allowed", Request::post(&json!([call(1, "weigh"), quiet]))),
+        ("with an id of null", raw(r#"{"jsonrpc":"2.0","id":null,"method":"tools/list"}"#)),
+    ]
+}
+
+/// What a server says that answers to whatever it is asked.
+const LISTED: [&str; 6] = [
+    r#"{"jsonrpc":"2.0","id":null,"result":{"tools":[{"name":"weigh"},{"name":"burn"}]}}"#,
+    r#"{"jsonrpc":"2.0","result":{"tools":[{"name":"weigh"},{"name":"burn"}]}}"#,
+    r#"{"jsonrpc":"2.0","id":0,"result":{"tools":[{"name":"weigh"},{"name":"burn"}]}}"#,
+    r#"{"jsonrpc":"2.0","id":"","result":{"tools":[{"name":"weigh"},{"name":"burn"}]}}"#,
+    r#"{"jsonrpc":"2.0","id":7,"result":{"items":[{"name":"burn"}]}}"#,
+    r#"{"jsonrpc":"2.0","id":null,"Result":{"Tools":[{"name":"burn"}]}}"#,
+];
+
+#[tokio::test]
+async fn a_list_that_is_asked_for_without_an_id_shows_nothing_that_is_denied() {
+    let server = Server::start(hive).await;
+    let before = guarded(&server, Dialect::Streamable, steps(authorizer(&["keepers"]))).await;
+    let forms =
+        [("application/json", "@"), ("application/json", "[@]"), ("text/event-stream", "data: @\n\n"), ("", "@")];
+    for (listed, (kind, form)) in LISTED.iter().flat_map(|listed| forms.map(|form| (listed, form))) {
+        let body = form.replace('@', listed);
+        server.replace(move |seen| {
+            let lists = String::from_utf8_lossy(&seen.body).contains("tools/list");
+            let headers: Vec<_> =
+                Some(("content-type", kind)).filter(|(_, kind)| !kind.is_empty()).into_iter().collect();
+            if lists { reply(200, &headers, body.clone()) } else { hive(seen) }
+        });
+        for (trick, request) in quiet_lists() {
+            let mut answer = before.send(request).await;
+            let text = answer.text().await;
+            assert!(!text.contains("burn"), "{trick}, {listed} as {form:?}: {} {text}", answer.status);
+            let has_arrived = !server.seen().is_empty();
+            assert!(has_arrived || trick != "as a notification", "it has to reach the server to be a trick");
+        }
+    }
+}
+
+/// Servers that do not care about capitals take `Hive` for `hive`.
+#[tokio::test]
+async fn an_argument_in_other_capitals_does_not_evade_a_forbid() {
+    let forbid = r#"forbid(principal, action, resource == Tool::"weigh")
+        when { context has arg_hive && context.arg_hive != "north" };"#;
+    let policies = vec!["permit(principal, action, resource);".to_owned(), forbid.to_owned()];
+    let authorizer = Authorizer::cedar(CedarSettings { policies, ..CedarSettings::default() }).unwrap();
+    let server = Server::start(hive).await;
+    let before = guarded(&server, Dialect::Streamable, steps(authorizer)).await;
+    for (tool, arguments, status) in [
+        ("weigh", json!({}), 200),
+        ("weigh", json!({"hive": "north"}), 200),
+        ("weigh", json!({"hive": "south"}), 403),
+        ("weigh", json!({"Hive": "south"}), 403),
+        ("weigh", json!({"HIVE": "north"}), 403),
+        // Other tools may have an argument of that name.
+        ("look", json!({"Hive": "south"}), 200),
+    ] {
+        let called = request(7, "tools/call", &json!({"name": tool, "arguments": arguments}));
+        assert_eq!(before.send(Request::post(&called).plain()).await.status, status, "{tool} {arguments}");
+        assert_eq!(server.seen().is_empty(), status == 403, "{tool} {arguments}");
     }
 }
 

@@ -137,6 +137,60 @@ async fn what_only_requests_that_stand_alone_say_is_not_for_the_server() {
     assert_eq!(server.expect("tools/call").await["params"]["_meta"], json!({"own/key": 1}));
 }
 
+/// The proxy and a client that speaks the one revision that has batches.
+async fn begin_with_batches(setup: &mut Setup) -> (Server, Response, String) {
+    let mut server = setup.server().await;
+    let (mut stream, path) = open(setup).await;
+    let batch = json!([request(1, "ping", &json!({}))]);
+    assert_eq!(post(setup, &path, &batch).await.status, 400, "nothing is agreed on yet");
+    let offer = initialize("2025-03-26");
+    let (accepted, _) = tokio::join!(post(setup, &path, &offer), server.agree());
+    assert_eq!(accepted.status, 202);
+    assert_eq!(stream.message().await.unwrap()["result"]["protocolVersion"], "2025-03-26");
+    (server, stream, path)
+}
+
+fn answered(id: u32, result: &serde_json::Value) -> serde_json::Value {
+    json!({"jsonrpc": "2.0", "id": id, "result": result})
+}
+
+#[tokio::test]
+async fn a_batch_of_its_revision_is_answered_with_one_event() {
+    let mut setup = Setup::sse(Forwarded::default()).await;
+    let (mut server, mut stream, path) = begin_with_batches(&mut setup).await;
+    let changed = json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"});
+    let batch = json!([call(1, "a"), request(2, "ping", &json!({})), changed, call(3, "b")]);
+    assert_eq!(post(&setup, &path, &batch).await.status, 202);
+    for _ in 0..3 {
+        let asked = server.read().await;
+        if asked["method"] == "tools/call" {
+            server.answer(&asked, &json!({"for": asked["params"]["name"]})).await;
+        }
+    }
+    let told = json!([answered(1, &json!({"for": "a"})), answered(2, &json!({})), answered(3, &json!({"for": "b"}))]);
+    assert_eq!(stream.message().await.unwrap(), told);
+    // What wants no answer gets none.
+    assert_eq!(post(&setup, &path, &json!([changed])).await.status, 202);
+    server.expect("notifications/roots/list_changed").await;
+    assert_eq!(post(&setup, &path, &json!([initialize("2025-03-26")])).await.status, 400);
+    assert_eq!(post(&setup, &path, &request(4, "ping", &json!({}))).await.status, 202);
+    assert_eq!(stream.message().await.unwrap(), answered(4, &json!({})));
+}
+
+#[tokio::test]
+async fn a_call_that_is_called_off_leaves_no_hole_in_the_answers_to_its_batch() {
+    let mut setup = Setup::sse(Forwarded::default()).await;
+    let (mut server, mut stream, path) = begin_with_batches(&mut setup).await;
+    assert_eq!(post(&setup, &path, &json!([call(1, "a"), call(2, "b")])).await.status, 202);
+    let asked = [server.expect("tools/call").await, server.expect("tools/call").await];
+    let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
+    assert_eq!(post(&setup, &path, &cancelled).await.status, 202);
+    server.expect("notifications/cancelled").await;
+    let other = asked.iter().find(|asked| asked["params"]["name"] == "b").unwrap();
+    server.answer(other, &json!({})).await;
+    assert_eq!(stream.message().await.unwrap(), json!([answered(2, &json!({}))]));
+}
+
 #[tokio::test]
 async fn both_transports_are_at_one_address() {
     let mut setup = Setup::streamable().await;

@@ -30,7 +30,9 @@ pub(crate) async fn records(folder: &TempDir, count: usize) -> Vec<Value> {
     let file = folder.path().join("audit.log");
     let read = |file: &Path| -> Vec<Value> {
         let text = std::fs::read_to_string(file).unwrap();
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        // Somebody who reads while it is written may see a part of the last line.
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     };
     let waiting = async {
         while read(&file).len() < count {
@@ -132,6 +134,72 @@ async fn what_was_said_is_recorded_where_that_is_asked_for() {
     assert!(records[0]["metadata"]["extra"]["response_size_bytes"].as_u64().unwrap() > 10);
     assert_eq!(records[1]["data"]["request"], Value::Null, "too large");
     assert_eq!(records[1]["data"]["response"].as_str().unwrap().len(), 120);
+}
+
+/// So much of what a client calls something is recorded, in bytes, and the mark that something is missing.
+const CUT: usize = (4 << 10) + '…'.len_utf8();
+
+#[tokio::test]
+async fn nobody_can_make_a_record_too_large_to_be_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let guarded = Guarded::new(chain(settings(&folder)), with_tools).await;
+    // As much as a body may have.
+    let large = "x".repeat((8 << 20) - 100);
+    let long = "y".repeat(20 << 10);
+    let read = request(2, "resources/read", &json!({"uri": large}));
+    let posts = [
+        Request::post(&request(1, &large, &json!({}))),
+        Request::post(&read).header("User-Agent", &long).header("X-Request-ID", &long),
+    ];
+    for post in posts {
+        guarded.send(post).await.text().await;
+    }
+    let records = records(&folder, 2).await;
+    let is_cut = |text: &Value| text.as_str().is_some_and(|text| text.len() == CUT && text.ends_with('…'));
+    assert!(is_cut(&records[0]["target"]["method"]), "{}", records[0]["target"]["type"]);
+    assert_eq!(records[0]["type"], "mcp_request");
+    assert_eq!(records[1]["target"]["method"], "resources/read");
+    assert!(is_cut(&records[1]["target"]["name"]), "{}", records[1]["target"]["type"]);
+    assert!(
+        is_cut(&records[1]["source"]["extra"]["user_agent"]) && is_cut(&records[1]["source"]["extra"]["request_id"])
+    );
+}
+
+#[tokio::test]
+async fn secrets_in_the_address_of_a_resource_are_not_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let guarded = Guarded::new(chain(settings(&folder)), with_tools).await;
+    let uri = "https://ann:hunter2@h/doc?token=hunter2&page=2";
+    guarded.send(Request::post(&request(1, "resources/read", &json!({"uri": uri})))).await.text().await;
+    let record = records(&folder, 1).await.remove(0);
+    assert_eq!(record["target"]["name"], "https://h/doc?token=[REDACTED]&page=2");
+    assert!(!record.to_string().contains("hunter2"), "{record}");
+}
+
+/// A large answer in a stream is one, although nobody holds it to look at it.
+#[tokio::test]
+async fn a_client_that_goes_away_with_a_large_answer_has_been_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "x".repeat(256 << 10);
+    let event =
+        format!("event: message\ndata: {{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{{\"text\":\"{text}\"}}}}\n\n");
+    let event: &'static str = Box::leak(event.into_boxed_str());
+    let (sender, mut streams) = tokio::sync::mpsc::unbounded_channel();
+    let guarded = Guarded::new(chain(settings(&folder)), move |seen| {
+        if seen.json()["method"] != "tools/call" {
+            return with_tools(seen);
+        }
+        let (parts, receiver) = tokio::sync::mpsc::unbounded_channel();
+        parts.send(event).unwrap();
+        sender.send(parts).unwrap();
+        stream(&[("content-type", "text/event-stream")], receiver)
+    })
+    .await;
+    let mut answer = guarded.send(Request::post(&call(2, "feed"))).await;
+    assert_eq!(answer.event().await.unwrap().len(), event.len());
+    drop(answer);
+    assert_eq!(records(&folder, 1).await[0]["outcome"], "success");
+    drop(streams.try_recv().unwrap());
 }
 
 /// Forms in which a call reaches a server all the same.

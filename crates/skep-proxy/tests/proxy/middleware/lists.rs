@@ -19,13 +19,27 @@ fn steps() -> Vec<Step> {
 
 /// What a client gets that asks for a list, when the server answers so.
 async fn told(steps: Vec<Step>, status: u16, kind: Option<&'static str>, body: impl Into<Vec<u8>>) -> (u16, String) {
+    told_to(&request(5, "tools/list", &json!({})), steps, (status, kind), body).await
+}
+
+/// The same, for one who wants no answer. Some servers give one all the same, under whatever id.
+async fn told_quietly(steps: Vec<Step>, kind: Option<&'static str>, body: impl Into<Vec<u8>>) -> String {
+    told_to(&json!({"jsonrpc": "2.0", "method": "tools/list"}), steps, (200, kind), body).await.1
+}
+
+async fn told_to(
+    message: &Value,
+    steps: Vec<Step>,
+    (status, kind): (u16, Option<&'static str>),
+    body: impl Into<Vec<u8>>,
+) -> (u16, String) {
     let body: Vec<u8> = body.into();
     let guarded = Guarded::new(steps, move |_| {
         let headers: Vec<_> = kind.map(|kind| ("content-type", kind)).into_iter().collect();
         reply(status, &headers, body.clone())
     })
     .await;
-    let mut answer = guarded.send(Request::post(&request(5, "tools/list", &json!({})))).await;
+    let mut answer = guarded.send(Request::post(message)).await;
     (answer.status, answer.text().await)
 }
 
@@ -66,6 +80,10 @@ async fn trap_42_no_form_of_a_list_shows_what_is_hidden() {
             assert!(!text.contains("secret") && text.contains("feed"), "{kind:?} {body:?}: {text:?}");
             assert_eq!(told_status, status, "{kind:?} {body:?}");
         }
+        for body in [body.clone(), body.replace(r#""id":5"#, r#""id":null"#)] {
+            let text = told_quietly(steps(), kind, body.clone()).await;
+            assert!(!text.contains("secret"), "{kind:?} {body:?} to a notification: {text:?}");
+        }
     }
 }
 
@@ -78,12 +96,25 @@ async fn trap_42_no_form_of_a_list_shows_what_policies_hide() {
     for (kind, body) in forms().into_iter().chain(cut.map(|body| (Some(EVENTS), body))) {
         let policies = vec![r#"permit(principal, action, resource == Tool::"feed");"#.to_owned()];
         let authorizer = Authorizer::cedar(CedarSettings { policies, ..CedarSettings::default() }).unwrap();
-        let steps = vec![Step::Authenticate(Authentication::Anonymous), Step::Parse, Step::Authorize(authorizer)];
-        let (_, text) = told(steps, 200, kind, body.clone()).await;
+        let steps =
+            || vec![Step::Authenticate(Authentication::Anonymous), Step::Parse, Step::Authorize(authorizer.clone())];
+        let (_, text) = told(steps(), 200, kind, body.clone()).await;
         assert!(!text.contains("secret"), "{kind:?} {body:?}: {text:?}");
         let is_plain = kind == Some("application/json") && body == LIST;
         assert!(!is_plain || text == SHOWN, "{text}");
+        for body in [body.clone(), body.replace(r#""id":5"#, r#""id":null"#)] {
+            let text = told_quietly(steps(), kind, body.clone()).await;
+            assert!(!text.contains("secret"), "{kind:?} {body:?} to a notification: {text:?}");
+        }
     }
+}
+
+#[tokio::test]
+async fn an_answer_of_no_type_that_begins_with_nothing_but_space_is_not_held() {
+    let (_, text) = told(steps(), 200, None, format!("{}{LIST}", " ".repeat(1000))).await;
+    assert!(text.contains("feed") && !text.contains("secret"), "{text}");
+    let (status, text) = told(steps(), 200, None, format!("{}{LIST}", " ".repeat(8 << 20))).await;
+    assert_eq!((status, serde_json::from_str::<Value>(&text).unwrap()), (500, refusal()));
 }
 
 #[tokio::test]
@@ -142,6 +173,13 @@ async fn an_answer_that_is_packed_is_not_shown() {
     })
     .await;
     let post = Request::post(&request(5, "tools/list", &json!({}))).header("Accept-Encoding", "gzip");
+    let mut answer = guarded.send(post.clone()).await;
+    assert_eq!((answer.status, answer.json().await), (500, refusal()));
+    // Whatever comes first.
+    guarded.server.replace(|_| {
+        let kind = ("content-type", "application/json");
+        reply(200, &[kind, ("content-encoding", "identity"), ("content-encoding", "gzip")], LIST)
+    });
     let mut answer = guarded.send(post).await;
     assert_eq!((answer.status, answer.json().await), (500, refusal()));
 }
@@ -227,6 +265,8 @@ async fn what_is_no_list_is_not_shown_to_those_who_asked_for_one() {
     ] {
         let (status, text) = told(steps(), 200, Some("application/json"), body.clone()).await;
         assert!(status == 500 && text.contains("-32603") && !has_secret(&text), "{body:?}: {status} {text}");
+        let text = told_quietly(steps(), Some("application/json"), body.clone()).await;
+        assert!(text.contains("-32603") && !has_secret(&text), "{body:?} to a notification: {text}");
         let event = [&b"data: "[..], &body, b"\n\n"].concat();
         let (_, text) = told(steps(), 200, Some(EVENTS), event).await;
         assert!(text.contains("-32603") && !has_secret(&text), "{body:?} as an event: {text}");

@@ -10,6 +10,7 @@ mod entities;
 mod mistakes;
 mod seen;
 mod slices;
+mod spellings;
 mod values;
 
 use std::sync::Arc;
@@ -96,6 +97,8 @@ pub(super) enum Denied {
     UpstreamToken,
     #[error("the argument {0:?} cannot be told to policies")]
     Argument(String),
+    #[error("the argument {given:?} differs only in capitals from {known:?}, which policies know as arg_{known}")]
+    Capitals { given: String, known: String },
     #[error("it has more than {} arguments, and policies look at all of them", arguments::MOST)]
     TooMany,
     #[error("the question cannot be put to Cedar: {0}")]
@@ -163,7 +166,7 @@ impl Cedar {
             times: Times::by(&policies),
             decided: Decided::default(),
             stage: Stage::new(&settings.entities, &actions, &policies)?,
-            policies: Slices::new(policies)?,
+            policies: Slices::new(&policies)?,
             authorizer: Authorizer::new(),
             server: server.map(|name| uid(&name, &settings.server)),
             types,
@@ -220,7 +223,13 @@ impl Cedar {
     /// The arguments that policies look at. What is wrong with any of them is an answer already.
     fn looked_at(&self, question: &Question<'_>) -> Result<Vec<(String, String)>, Denied> {
         arguments::check(&question.arguments)?;
+        self.policies.check_spelling(&question.arguments, || self.resource(question))?;
         arguments::seen(&question.arguments, &self.seen)
+    }
+
+    /// What a question is about.
+    fn resource(&self, question: &Question<'_>) -> EntityUid {
+        uid(&self.types.features[question.feature as usize], &question.id)
     }
 
     /// A policy that cannot be evaluated denies, whatever others permit.
@@ -231,7 +240,7 @@ impl Cedar {
         arguments: Attributes,
         hints: Hints,
     ) -> Result<Verdict, Denied> {
-        let resource = uid(&self.types.features[question.feature as usize], &question.id);
+        let resource = self.resource(question);
         let attributes = resource_attributes(question, hints, &arguments);
         let parents = self.server.iter().cloned().collect();
         let entities = self.stage.with(&[&principal.staged, &self.stage.entity(&resource, attributes, parents)?])?;

@@ -25,10 +25,7 @@ impl Seen {
         if !are_told {
             return Self::All;
         }
-        let arguments = names.iter().filter_map(|name| name.strip_prefix("arg_"));
-        // What is not plain is only known to be there, under another name.
-        let both = arguments.flat_map(|name| [Some(name), name.strip_suffix(PRESENT)]);
-        Self::Named(both.flatten().map(str::to_owned).collect())
+        Self::Named(of_arguments(&names).map(str::to_owned).collect())
     }
 
     pub(super) fn has(&self, argument: &str) -> bool {
@@ -37,6 +34,22 @@ impl Seen {
             Self::Named(names) => names.contains(argument),
         }
     }
+}
+
+/// The arguments that a policy names, and those whose presence it names.
+pub(super) fn arguments(policy: &Policy) -> HashSet<String> {
+    let mut names = HashSet::new();
+    if let Ok(policy) = policy.to_json() {
+        collect(&policy, &mut names);
+    }
+    of_arguments(&names).map(str::to_owned).collect()
+}
+
+/// The arguments among the names of attributes.
+fn of_arguments(names: &HashSet<String>) -> impl Iterator<Item = &str> {
+    let arguments = names.iter().filter_map(|name| name.strip_prefix("arg_"));
+    // What is not plain is only known to be there, under another name.
+    arguments.flat_map(|name| [Some(name), name.strip_suffix(PRESENT)]).flatten()
 }
 
 /// What policies look at of the claims that are others without anything having changed.
@@ -66,27 +79,36 @@ impl Times {
     }
 }
 
-/// Collects the names of all attributes that an expression looks at. False when it uses the context in another way.
+/// Collects the names of all attributes that an expression looks at. False when it uses the context in another way; the
+/// names are all there even then.
 fn collect(expression: &Value, names: &mut HashSet<String>) -> bool {
     match expression {
-        Value::Object(members) => members.iter().all(|(operator, operands)| match operator.as_str() {
-            "Var" => operands != "context",
-            // Whatever is in a constant is no expression.
-            "Value" => true,
-            // Its members may be called like anything else here.
-            "Record" => {
-                operands.as_object().is_some_and(|members| members.values().all(|member| collect(member, names)))
-            }
-            "." | "has" => {
-                let attribute = operands.get("attr").and_then(Value::as_str);
-                names.extend(attribute.map(str::to_owned));
-                let Some(left) = operands.get("left").filter(|_| attribute.is_some()) else { return false };
-                left.get("Var").is_some() || collect(left, names)
-            }
-            _ => collect(operands, names),
-        }),
-        Value::Array(items) => items.iter().all(|item| collect(item, names)),
+        Value::Object(members) => {
+            members.iter().fold(true, |told, (operator, operands)| collect_operation(operator, operands, names) && told)
+        }
+        Value::Array(items) => collect_all(items, names),
         _ => true,
+    }
+}
+
+fn collect_all<'a>(expressions: impl IntoIterator<Item = &'a Value>, names: &mut HashSet<String>) -> bool {
+    expressions.into_iter().fold(true, |told, expression| collect(expression, names) && told)
+}
+
+fn collect_operation(operator: &str, operands: &Value, names: &mut HashSet<String>) -> bool {
+    match operator {
+        "Var" => operands != "context",
+        // Whatever is in a constant is no expression.
+        "Value" => true,
+        // Its members may be called like anything else here.
+        "Record" => operands.as_object().is_some_and(|members| collect_all(members.values(), names)),
+        "." | "has" => {
+            let attribute = operands.get("attr").and_then(Value::as_str);
+            names.extend(attribute.map(str::to_owned));
+            let Some(left) = operands.get("left").filter(|_| attribute.is_some()) else { return false };
+            left.get("Var").is_some() || collect(left, names)
+        }
+        _ => collect(operands, names),
     }
 }
 

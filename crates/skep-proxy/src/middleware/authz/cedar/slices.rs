@@ -3,11 +3,13 @@
 //! A policy whose scope names one resource says nothing about any other. Cedar finds that out itself, policy by policy and
 //! each time anew; a scope comes before all conditions and cannot fail, so that the answer is the same.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use cedar_policy::{EntityUid, Policy, PolicySet, ResourceConstraint};
 
-use super::CedarError;
+use super::spellings::Spellings;
+use super::{CedarError, Denied};
 
 /// So many policies are held for single resources at most. With more of them, every question is put to all policies.
 const MOST: usize = 10_000;
@@ -16,41 +18,80 @@ const MOST: usize = 10_000;
 #[derive(Debug)]
 pub(super) struct Slices {
     /// Those about more than one resource, or all of them.
-    general: PolicySet,
+    general: Slice,
     /// The same, and those about one resource.
-    special: HashMap<EntityUid, PolicySet>,
+    special: HashMap<EntityUid, Slice>,
+    /// How all of them spell arguments.
+    spellings: Spellings,
+}
+
+/// Some of the policies.
+#[derive(Debug, Clone, Default)]
+struct Slice {
+    policies: PolicySet,
+    spellings: Spellings,
+}
+
+impl Slice {
+    fn new(policies: &[&Policy]) -> Result<Self, CedarError> {
+        let mut slice = Self::default();
+        policies.iter().try_for_each(|policy| slice.add(policy))?;
+        Ok(slice)
+    }
+
+    fn add(&mut self, policy: &Policy) -> Result<(), CedarError> {
+        self.spellings.add(policy);
+        self.policies.add(policy.clone()).map_err(|error| CedarError::Together(error.to_string()))
+    }
 }
 
 impl Slices {
-    pub(super) fn new(policies: Vec<Policy>) -> Result<Self, CedarError> {
+    pub(super) fn new(policies: &[Policy]) -> Result<Self, CedarError> {
         Self::holding(policies, MOST)
     }
 
-    fn holding(policies: Vec<Policy>, most: usize) -> Result<Self, CedarError> {
+    fn holding(policies: &[Policy], most: usize) -> Result<Self, CedarError> {
+        let mut spellings = Spellings::default();
+        for policy in policies {
+            spellings.add(policy);
+        }
         let (special, general): (Vec<_>, Vec<_>) = policies.iter().partition(|policy| resource(policy).is_some());
         let resources: HashSet<EntityUid> = special.iter().filter_map(|policy| resource(policy)).collect();
         if special.len() + general.len() * resources.len() > most {
-            return Ok(Self { general: set(policies)?, special: HashMap::new() });
+            let all: Vec<&Policy> = policies.iter().collect();
+            return Ok(Self { general: Slice::new(&all)?, special: HashMap::new(), spellings });
         }
-        let general = set(general.into_iter().cloned())?;
-        let mut slices: HashMap<EntityUid, PolicySet> = HashMap::new();
+        let general = Slice::new(&general)?;
+        let mut slices: HashMap<EntityUid, Slice> = HashMap::new();
         for policy in special {
             if let Some(resource) = resource(policy) {
-                let slice = slices.entry(resource).or_insert_with(|| general.clone());
-                slice.add(policy.clone()).map_err(|error| CedarError::Together(error.to_string()))?;
+                slices.entry(resource).or_insert_with(|| general.clone()).add(policy)?;
             }
         }
-        Ok(Self { general, special: slices })
+        Ok(Self { general, special: slices, spellings })
     }
 
     /// The policies that can have something to say about a resource.
     pub(super) fn about(&self, resource: &EntityUid) -> &PolicySet {
+        &self.slice(resource).policies
+    }
+
+    /// Refuses arguments that these policies would overlook, because they spell them in another way.
+    pub(super) fn check_spelling(
+        &self,
+        arguments: &[(Cow<'_, str>, &str)],
+        resource: impl FnOnce() -> EntityUid,
+    ) -> Result<(), Denied> {
+        // What none of all policies would overlook is overlooked by none of some, and that is what most calls have.
+        if self.spellings.check(arguments).is_ok() {
+            return Ok(());
+        }
+        self.slice(&resource()).spellings.check(arguments)
+    }
+
+    fn slice(&self, resource: &EntityUid) -> &Slice {
         self.special.get(resource).unwrap_or(&self.general)
     }
-}
-
-fn set(policies: impl IntoIterator<Item = Policy>) -> Result<PolicySet, CedarError> {
-    PolicySet::from_policies(policies).map_err(|error| CedarError::Together(error.to_string()))
 }
 
 /// The one resource that a policy is about.
@@ -105,18 +146,38 @@ mod tests {
     #[test]
     fn slices_say_what_all_policies_say() {
         for choice in 0..1 << POLICIES.len() {
-            let whole = Slices::holding(chosen(choice), 0).unwrap();
-            let slices = Slices::new(chosen(choice)).unwrap();
+            let whole = Slices::holding(&chosen(choice), 0).unwrap();
+            let slices = Slices::new(&chosen(choice)).unwrap();
             assert_eq!(answers(&slices), answers(&whole), "{choice:b}");
         }
     }
 
     #[test]
     fn a_question_is_put_to_those_policies_that_it_concerns() {
-        let slices = Slices::new(chosen(usize::MAX)).unwrap();
+        let slices = Slices::new(&chosen(usize::MAX)).unwrap();
         let asked = |resource: &str| slices.about(&resource.parse().unwrap()).num_of_policies();
         assert_eq!([r#"Tool::"a""#, r#"Tool::"b""#, r#"Tool::"c""#].map(asked), [6, 5, 4]);
-        let whole = Slices::holding(chosen(usize::MAX), POLICIES.len()).unwrap();
+        let whole = Slices::holding(&chosen(usize::MAX), POLICIES.len()).unwrap();
         assert_eq!(whole.about(&r#"Tool::"c""#.parse().unwrap()).num_of_policies(), POLICIES.len());
+    }
+
+    #[test]
+    fn how_a_policy_about_another_resource_spells_an_argument_does_not_matter() {
+        let policy = r#"forbid(principal, action, resource == Tool::"a") when { context has arg_path };"#;
+        let policies = [Policy::parse(None, policy).unwrap()];
+        let is_good = |slices: &Slices, name: &str, resource: &str| {
+            slices.check_spelling(&[(name.into(), "1")], || resource.parse().unwrap()).is_ok()
+        };
+        let slices = Slices::new(&policies).unwrap();
+        for (name, resource, expected) in [
+            ("path", r#"Tool::"a""#, true),
+            ("Path", r#"Tool::"a""#, false),
+            ("Path", r#"Tool::"b""#, true),
+            ("Path", r#"Prompt::"a""#, true),
+        ] {
+            assert_eq!(is_good(&slices, name, resource), expected, "{name} of {resource}");
+        }
+        // Where there are too many, all of them count.
+        assert!(!is_good(&Slices::holding(&policies, 0).unwrap(), "Path", r#"Tool::"b""#));
     }
 }

@@ -125,6 +125,37 @@ fn what_cannot_be_told_about_a_call_denies_it() {
     }
 }
 
+/// Servers that do not care about capitals take `Hive` for `hive`.
+#[test]
+fn an_argument_in_other_capitals_does_not_evade_a_forbid() {
+    let all = "permit(principal, action, resource);";
+    let forbid = r#"forbid(principal, action == Action::"call_tool", resource == Tool::"weigh")
+        when { context has arg_hive && context.arg_hive != "north" };"#;
+    let cedar = Cedar::new(settings(&[all, forbid])).unwrap();
+    let ann = cedar.caller(&Identity::from_claims(claims(&json!({"sub": "ann"})).clone(), "t").unwrap()).unwrap();
+    let may = |feature: Feature, id: &str, arguments: &[(&'static str, &'static str)]| {
+        let arguments = arguments.iter().map(|(name, json)| ((*name).into(), *json)).collect();
+        let question = Question { arguments, ..Question::about(feature, id) };
+        cedar.allows(&ann, &question, Hints::default()).map(|verdict| verdict.is_ok())
+    };
+    let overlooked = |given: &str| Err(Denied::Capitals { given: given.to_owned(), known: "hive".to_owned() });
+    // Twice, because the second time everything was decided before.
+    for _ in 0..2 {
+        assert_eq!(may(Feature::Tool, "weigh", &[]), Ok(true));
+        assert_eq!(may(Feature::Tool, "weigh", &[("hive", r#""north""#)]), Ok(true));
+        assert_eq!(may(Feature::Tool, "weigh", &[("hive", r#""south""#)]), Ok(false));
+        assert_eq!(may(Feature::Tool, "weigh", &[("yard", "1"), ("Hive", r#""south""#)]), overlooked("Hive"));
+        assert_eq!(may(Feature::Tool, "weigh", &[("HIVE", r#""north""#)]), overlooked("HIVE"));
+        assert_eq!(may(Feature::Tool, "weigh", &[("hiVe", "[]")]), overlooked("hiVe"));
+        // Other things may have an argument of that name.
+        assert_eq!(may(Feature::Tool, "feed", &[("Hive", r#""south""#)]), Ok(true));
+        assert_eq!(may(Feature::Prompt, "weigh", &[("Hive", r#""south""#)]), Ok(true));
+    }
+    let told = overlooked("Hive").err().map(|reason: Denied| reason.to_string());
+    let expected = r#"the argument "Hive" differs only in capitals from "hive", which policies know as arg_hive"#;
+    assert_eq!(told.as_deref(), Some(expected));
+}
+
 #[test]
 fn nothing_is_made_of_arguments_that_no_policy_looks_at() {
     let names: Vec<String> = (0..100_000).map(|number| format!("a{number}")).collect();

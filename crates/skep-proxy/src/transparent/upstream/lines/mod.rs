@@ -21,6 +21,7 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
+use skep_mcp::header::SESSION_ID;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 use tower_service::Service as _;
@@ -209,7 +210,10 @@ impl Line {
             }
         });
         let mut answer = answer.await?;
-        self.peer.get_extras(answer.extensions_mut());
+        // Where a session is has to be known when it begins.
+        if answer.headers().contains_key(SESSION_ID) {
+            self.peer.get_extras(answer.extensions_mut());
+        }
         Ok(answer.map(|body| FromServer::on(body, self)))
     }
 }
