@@ -154,7 +154,8 @@ impl Message {
     pub fn method(&self) -> &str {
         match (&self.decoded_method, self.parts.method) {
             (Some(method), _) => method,
-            (None, Some(method)) => self.json(method).trim_matches('"'),
+            // It was checked to be a string, so that it has quotes.
+            (None, Some(Span { start, end })) => self.json(Span { start: start + 1, end: end - 1 }),
             (None, None) => "",
         }
     }

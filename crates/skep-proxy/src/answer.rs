@@ -141,3 +141,20 @@ pub(crate) fn wrong_method(allowed: &'static str) -> Answer {
     answer.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     answer
 }
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn answers_to_a_batch_are_one_array_however_large_they_are() {
+        for bytes in [1, budget::SMALL, 2 * budget::SMALL] {
+            let answers: Vec<Bytes> =
+                (0..3).map(|number| format!("\"{number}{}\"", "x".repeat(bytes)).into()).collect();
+            let told = batch(answers.clone()).into_body().collect().await.unwrap().to_bytes();
+            assert_eq!(told, [&b"["[..], &answers.join(&b","[..]), b"]"].concat());
+        }
+    }
+}

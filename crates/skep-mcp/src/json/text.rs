@@ -4,8 +4,10 @@ use std::borrow::Cow;
 
 /// What a string means, given with its quotes. Nothing when it names half of a character.
 pub fn decode(quoted: &str) -> Option<Cow<'_, str>> {
-    let inner = quoted.strip_prefix('"')?.strip_suffix('"')?;
-    if inner.contains('\\') { serde_json::from_str(quoted).ok().map(Cow::Owned) } else { Some(Cow::Borrowed(inner)) }
+    let [b'"', inner @ .., b'"'] = quoted.as_bytes() else { return None };
+    let is_escaped = memchr::memchr(b'\\', inner).is_some();
+    let inner = quoted.get(1..quoted.len() - 1)?;
+    if is_escaped { serde_json::from_str(quoted).ok().map(Cow::Owned) } else { Some(Cow::Borrowed(inner)) }
 }
 
 /// A string as JSON.

@@ -13,6 +13,7 @@ use http::header::{
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Limited};
 use skep_mcp::{Message, Param, Revision, header, method, translate};
+use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 
 use super::holder::Holder;
 use super::line::{self, Line, Lost, Replies};
@@ -63,6 +64,8 @@ pub(crate) struct HttpLine {
     allowance: Allowance,
     /// Ids are ours, and no two requests have the same.
     next: Arc<AtomicU64>,
+    /// Held by those who still have something to say before the session ends.
+    last_words: Arc<RwLock<()>>,
 }
 
 /// How long a server may take to take a message that it need not answer, and to hear that a session has ended.
@@ -92,9 +95,10 @@ impl HttpLine {
         eras: Arc<Eras>,
     ) -> Self {
         let speaks = Speaks::Modern { mirrors, eras };
-        let next = Arc::default();
+        let (next, last_words) = (Arc::default(), Arc::default());
         let (holder, signer, good_until, proven) = (Holder::Anybody, None, None, None);
-        let mut line = Self { upstream, uri, headers, holder, signer, good_until, proven, speaks, allowance, next };
+        let mut line =
+            Self { upstream, uri, headers, holder, signer, good_until, proven, speaks, allowance, next, last_words };
         for name in OURS {
             line.headers.remove(name);
         }
@@ -143,7 +147,8 @@ impl HttpLine {
     /// line of it.
     #[must_use]
     pub(super) fn said_as(&self, now: &Self) -> Self {
-        Self { speaks: self.speaks.clone(), next: Arc::clone(&self.next), ..now.clone() }
+        let (next, last_words) = (Arc::clone(&self.next), Arc::clone(&self.last_words));
+        Self { speaks: self.speaks.clone(), next, last_words, ..now.clone() }
     }
 
     /// The same line, whose credentials are good until then.
@@ -197,9 +202,17 @@ impl HttpLine {
     /// Ends the session, if there is one. What the server says to that does not matter, nor whether it does in time.
     pub(super) async fn end(&self) {
         if let Speaks::Legacy { session: Some(_), .. } = self.speaks {
+            // What is called off has to be called off within it.
+            let said = tokio::time::timeout(FAREWELL, self.last_words.write()).await;
             let farewell = self.outgoing(Method::DELETE, Bytes::new(), None);
             let _ = tokio::time::timeout(FAREWELL, self.upstream.send_once(&farewell)).await;
+            drop(said);
         }
+    }
+
+    /// Keeps the session for as long as what is given is kept. Nothing when it is ending.
+    pub(super) fn last_words(&self) -> Option<OwnedRwLockReadGuard<()>> {
+        Arc::clone(&self.last_words).try_read_owned().ok()
     }
 
     /// The stream from after an event on, or the one for what belongs to no request.

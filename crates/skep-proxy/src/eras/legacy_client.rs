@@ -166,7 +166,8 @@ impl LegacyClient {
         messages: Vec<Result<Message, ReadError>>,
     ) -> Answer {
         let answers = join_all(messages.into_iter().map(|message| self.take_member(line, message))).await;
-        let answers: Vec<Bytes> = answers.into_iter().flatten().collect();
+        // What was called off has none.
+        let answers: Vec<Bytes> = answers.into_iter().flatten().filter(|answer| !answer.is_empty()).collect();
         if answers.is_empty() {
             return answer::empty(StatusCode::ACCEPTED);
         }

@@ -24,8 +24,9 @@ const ALL: usize = 256;
 
 /// A call under way in a session.
 pub(crate) struct Parked {
-    pub(super) seat: Seat,
+    /// Dropped before the seat: what is called off has to be called off within its session.
     pub(super) replies: Replies,
+    pub(super) seat: Seat,
     /// What the server has asked, and what it knows the questions by.
     pub(super) pending: Vec<(Id, Question)>,
     /// From which level on the client wants log messages.

@@ -242,10 +242,14 @@ impl Drop for Reading {
         if self.is_over || !self.line.has_sessions() {
             return;
         }
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        // A session that is ending ends it, too.
+        if let (Ok(runtime), Some(words)) = (tokio::runtime::Handle::try_current(), self.line.last_words()) {
             let line = self.line.clone();
             let params = json!({"requestId": number, "reason": "nobody waits for it any more"});
-            runtime.spawn(async move { line.tell(line::notification(method::CANCELLED, &params)).await });
+            runtime.spawn(async move {
+                line.tell(line::notification(method::CANCELLED, &params)).await;
+                drop(words);
+            });
         }
     }
 }

@@ -15,9 +15,11 @@ use std::sync::Mutex;
 
 use serde_json::{Value, json};
 use skep_proxy::transparent::Dialect;
+use tokio::sync::mpsc;
 
 use crate::http::{Request, call, initialize, modern, request};
 use crate::transparent::server::{Before, Reply, Seen, Server, reply, with_sessions};
+use crate::transparent::streams::stream;
 
 const JSON: [(&str, &str); 1] = [("content-type", "application/json")];
 
@@ -87,6 +89,31 @@ async fn a_session_opened_for_a_request_ends_with_it() {
     }
     assert_eq!(seen[3].json()["params"], json!({"y": 1}), "what is said about the client is said once");
     assert_eq!(seen[4].header("mcp-session-id"), Some("a-0"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_client_leaves_is_called_off_before_its_session_ends() {
+    let sessions = with_sessions("a");
+    let open = Mutex::new(Vec::new());
+    let server = Server::start(move |seen| {
+        if seen.json()["method"] != "tools/call" {
+            return sessions(seen);
+        }
+        let (sender, parts) = mpsc::unbounded_channel();
+        open.lock().unwrap().push(sender);
+        stream(&[("content-type", "text/event-stream")], parts)
+    })
+    .await;
+    let before = Before::local(Dialect::Streamable, &server.address).await;
+    before.send(modern(0, "tools/list", json!({}))).await;
+    got(&server, 5).await;
+    for _ in 0..20 {
+        tokio::select! {
+            answer = before.send(modern(1, "tools/call", json!({"name": "hang"}))) => panic!("{}", answer.status),
+            seen = got(&server, 3) => assert_eq!(words(&seen)[2..], ["tools/call"]),
+        }
+        assert_eq!(words(&got(&server, 2).await), ["notifications/cancelled", "DELETE"]);
+    }
 }
 
 #[tokio::test]
