@@ -12,8 +12,9 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Limited};
+use serde_json::json;
 use skep_mcp::{Message, Param, Revision, header, method, translate};
-use tokio::sync::{OwnedRwLockReadGuard, RwLock};
+use tokio::sync::RwLock;
 
 use super::holder::Holder;
 use super::line::{self, Line, Lost, Replies};
@@ -210,9 +211,18 @@ impl HttpLine {
         }
     }
 
-    /// Keeps the session for as long as what is given is kept. Nothing when it is ending.
-    pub(super) fn last_words(&self) -> Option<OwnedRwLockReadGuard<()>> {
-        Arc::clone(&self.last_words).try_read_owned().ok()
+    /// Tells the server that nobody waits any more for the answer to the request of this number.
+    pub(super) fn call_off(&self, number: u64) {
+        // Closing the stream is enough where requests stand alone, and a session that is ending ends it, too.
+        let words = self.has_sessions().then(|| Arc::clone(&self.last_words).try_read_owned().ok()).flatten();
+        if let (Ok(runtime), Some(words)) = (tokio::runtime::Handle::try_current(), words) {
+            let line = self.clone();
+            let params = json!({"requestId": number, "reason": "nobody waits for it any more"});
+            runtime.spawn(async move {
+                line.tell(line::notification(method::CANCELLED, &params)).await;
+                drop(words);
+            });
+        }
     }
 
     /// The stream from after an event on, or the one for what belongs to no request.
@@ -312,6 +322,27 @@ impl HttpLine {
     }
 }
 
+/// A request that was sent, while nothing of its answer is there.
+struct Unanswered<'a> {
+    line: &'a HttpLine,
+    number: Option<u64>,
+}
+
+impl Unanswered<'_> {
+    /// There is an answer, or there will be none.
+    fn end(mut self) {
+        self.number = None;
+    }
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        if let Some(number) = self.number {
+            self.line.call_off(number);
+        }
+    }
+}
+
 pub(crate) use super::reading::{is_json, is_stream};
 
 /// Whether whoever answers so may have no endpoint for what was sent. If it does not say otherwise, it has none.
@@ -345,8 +376,10 @@ impl Line for HttpLine {
             let number = self.next.fetch_add(1, Ordering::Relaxed) + 1;
             let fitted = self.fitted(request);
             let sent = fitted.as_ref().unwrap_or(request);
-            let response = self.post(sent.renumbered(number), Some(sent)).await?;
-            let replies = self.replies(response, request, Some(number));
+            let waiting = Unanswered { line: self, number: Some(number) };
+            let response = self.post(sent.renumbered(number), Some(sent)).await;
+            waiting.end();
+            let replies = self.replies(response?, request, Some(number));
             let Speaks::Modern { mirrors, .. } = &self.speaks else { return Ok(replies) };
             Ok(if request.method() == method::TOOLS_LIST { mirrors.learning(replies) } else { replies })
         })

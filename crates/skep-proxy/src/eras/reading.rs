@@ -8,13 +8,12 @@ use futures::StreamExt as _;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Response};
 use http_body_util::BodyExt as _;
-use serde_json::json;
 use skep_mcp::sse::{Event, Piece, Splitter};
 use skep_mcp::{Id, Kind, Message, MetaKey, Param, Payload, json, method};
 
 use super::http::HttpLine;
 use super::json_body::{JsonBody, TooLarge};
-use super::line::{self, Line as _, Lost, Replies};
+use super::line::{self, Lost, Replies};
 use super::unanswered::{Problem, Said, is_answer};
 use crate::budget::{Held, Spent};
 use crate::transparent::upstream::FromServer;
@@ -238,18 +237,8 @@ impl Reading {
 impl Drop for Reading {
     fn drop(&mut self) {
         let Expected::Answer { number: Some(number), .. } = self.expected else { return };
-        // Closing the stream is enough where requests stand alone.
-        if self.is_over || !self.line.has_sessions() {
-            return;
-        }
-        // A session that is ending ends it, too.
-        if let (Ok(runtime), Some(words)) = (tokio::runtime::Handle::try_current(), self.line.last_words()) {
-            let line = self.line.clone();
-            let params = json!({"requestId": number, "reason": "nobody waits for it any more"});
-            runtime.spawn(async move {
-                line.tell(line::notification(method::CANCELLED, &params)).await;
-                drop(words);
-            });
+        if !self.is_over {
+            self.line.call_off(number);
         }
     }
 }

@@ -124,8 +124,9 @@ impl<'a> Exchange<'a> {
 
     /// The message or the messages in the body, none when there is no body. A body that is something else is refused,
     /// and so is a batch with a member that is none: whoever reads it after us might see another thing in it.
-    pub(crate) async fn payload(&mut self) -> Result<Option<&Payload>, Answer> {
-        let sent = self.read().await?;
+    /// The body has to be read: nobody passes before that.
+    pub(crate) fn parsed(&mut self) -> Result<Option<&Payload>, Answer> {
+        let Upload::Read(sent) = &self.upload else { return Err(unread()) };
         if sent.payload.is_none() && !sent.text.is_empty() {
             let text = sent.text.clone();
             intake::require_uncoded(&self.parts.headers)?;
@@ -136,8 +137,8 @@ impl<'a> Exchange<'a> {
     }
 
     /// The same, for somebody who decides by it: what others may read in another way is refused.
-    pub(crate) async fn judged(&mut self) -> Result<Option<&Payload>, Answer> {
-        self.payload().await?;
+    pub(super) fn judged(&mut self) -> Result<Option<&Payload>, Answer> {
+        self.parsed()?;
         if !self.is_clear {
             let is_unclear = |message: &Message| ambiguity::is_ambiguous(message) != Ok(false);
             if self.known().is_some_and(|payload| messages(payload).any(is_unclear)) {
@@ -148,6 +149,16 @@ impl<'a> Exchange<'a> {
             self.is_clear = true;
         }
         Ok(self.known())
+    }
+
+    /// Whether the body was read, so that nobody has to wait for it.
+    pub(super) fn is_read(&self) -> bool {
+        matches!(self.upload, Upload::Read(_))
+    }
+
+    /// Reads the body, unless it was read.
+    pub(crate) async fn receive(&mut self) -> Result<(), Answer> {
+        self.read().await.map(drop)
     }
 
     /// The message or the messages in the body, as far as somebody has looked.
@@ -187,7 +198,7 @@ impl<'a> Exchange<'a> {
         match &mut self.upload {
             Upload::Read(sent) => Ok(sent),
             // It was put there a line above.
-            Upload::Coming(_) => Err(answer::empty(http::StatusCode::INTERNAL_SERVER_ERROR)),
+            Upload::Coming(_) => Err(unread()),
         }
     }
 
@@ -221,6 +232,11 @@ impl<'a> Exchange<'a> {
     pub(crate) fn into_request(self) -> Request<Upload> {
         Request::from_parts(self.parts, self.upload)
     }
+}
+
+/// A defect of ours: somebody wants to decide by a body that nobody has read.
+fn unread() -> Answer {
+    answer::empty(http::StatusCode::INTERNAL_SERVER_ERROR)
 }
 
 /// The messages of a payload, one by one.

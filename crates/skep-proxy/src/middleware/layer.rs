@@ -22,6 +22,27 @@ pub(crate) trait Destination: Send + Sync {
     }
 }
 
+/// Does something with a request whose body is read. Most of the time somebody has read it before, and nobody has to wait.
+pub(super) fn with_body<'a>(
+    mut exchange: Box<Exchange<'a>>,
+    go_on: impl FnOnce(Box<Exchange<'a>>) -> BoxFuture<'a, Answer> + Send + 'a,
+) -> BoxFuture<'a, Answer> {
+    if exchange.is_read() {
+        return go_on(exchange);
+    }
+    Box::pin(async move {
+        match exchange.receive().await {
+            Ok(()) => go_on(exchange).await,
+            Err(refusal) => refusal,
+        }
+    })
+}
+
+/// The end of a request that does not go on.
+pub(super) fn refused<'a>(refusal: Answer) -> BoxFuture<'a, Answer> {
+    Box::pin(std::future::ready(refusal))
+}
+
 /// What is behind a layer.
 #[derive(Clone, Copy)]
 pub(crate) struct Next<'a> {

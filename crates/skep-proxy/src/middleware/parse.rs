@@ -3,7 +3,7 @@
 use futures::future::BoxFuture;
 
 use super::exchange::Exchange;
-use super::layer::{Layer, Next};
+use super::layer::{Layer, Next, refused, with_body};
 use crate::answer::Answer;
 
 /// It looks at every body, whatever verb, path and type it comes with: a server may do so, too.
@@ -11,12 +11,10 @@ use crate::answer::Answer;
 pub(super) struct Parse;
 
 impl Layer for Parse {
-    fn pass<'a>(&'a self, mut exchange: Box<Exchange<'a>>, next: Next<'a>) -> BoxFuture<'a, Answer> {
-        Box::pin(async move {
-            match exchange.payload().await {
-                Ok(_) => next.pass(exchange).await,
-                Err(refusal) => refusal,
-            }
+    fn pass<'a>(&'a self, exchange: Box<Exchange<'a>>, next: Next<'a>) -> BoxFuture<'a, Answer> {
+        with_body(exchange, move |mut exchange| match exchange.parsed() {
+            Ok(_) => next.pass(exchange),
+            Err(refusal) => refused(refusal),
         })
     }
 }

@@ -75,7 +75,8 @@ impl Transparent {
         session: Arc<str>,
         mut exchange: Box<Exchange<'_>>,
     ) -> Result<Answer, Answer> {
-        exchange.payload().await?;
+        exchange.receive().await?;
+        exchange.parsed()?;
         if let Some(payload) = exchange.known() {
             tasks::refuse(StatusCode::BAD_REQUEST, &exchange.parts, payload)?;
         }

@@ -24,7 +24,7 @@ pub use self::pdp::{ClaimMapping, PdpError, PdpSettings};
 use self::question::{Feature, Question, Wish};
 use super::exchange::{Exchange, messages};
 use super::identity::Identity;
-use super::layer::{Layer, Next};
+use super::layer::{Layer, Next, refused, with_body};
 use super::lists::{Editor, Unreadable, edited};
 use super::refusal::Refusal;
 use super::subject::cut;
@@ -155,7 +155,7 @@ impl Inner {
             return Err(Refusal::NoMessage.answer(None));
         }
         let identity = exchange.notes().identity().cloned();
-        let Some(payload) = exchange.judged().await? else {
+        let Some(payload) = exchange.judged()? else {
             return if is_post { Err(Refusal::NoMessage.answer(None)) } else { Ok(()) };
         };
         for message in messages(payload) {
@@ -197,17 +197,36 @@ fn brief(text: &str, letters: usize) -> String {
 }
 
 impl Layer for Authorizer {
-    fn pass<'a>(&'a self, mut exchange: Box<Exchange<'a>>, next: Next<'a>) -> BoxFuture<'a, Answer> {
-        async move {
-            if let Err(refusal) = self.0.check(&mut exchange).await {
-                return refusal;
+    fn pass<'a>(&'a self, exchange: Box<Exchange<'a>>, next: Next<'a>) -> BoxFuture<'a, Answer> {
+        with_body(exchange, move |mut exchange| {
+            // Policies that are here decide at once, unless others have waited for too long; then they are asked once more.
+            let is_here = matches!(self.0.engine, Engine::Cedar(_));
+            match is_here.then(|| self.0.check(&mut exchange).now_or_never()).flatten() {
+                Some(Ok(())) => self.show(exchange, next),
+                Some(Err(refusal)) => refused(refusal),
+                None => Box::pin(async move {
+                    match self.0.check(&mut exchange).await {
+                        Ok(()) => self.show(exchange, next).await,
+                        Err(refusal) => refusal,
+                    }
+                }),
             }
-            let viewer = Viewer { authorizer: Arc::clone(&self.0), identity: exchange.notes().identity().cloned() };
-            edited(exchange, next, Arc::new(viewer)).await
-        }
-        .boxed()
+        })
     }
 }
+
+impl Authorizer {
+    /// Hands a request on, and shows of the lists in its answer what its caller may see.
+    fn show<'a>(&'a self, exchange: Box<Exchange<'a>>, next: Next<'a>) -> BoxFuture<'a, Answer> {
+        edited(exchange, next, &KINDS, |exchange| {
+            let identity = exchange.notes().identity().cloned();
+            Arc::new(Viewer { authorizer: Arc::clone(&self.0), identity })
+        })
+    }
+}
+
+/// What policies have something to say about.
+const KINDS: [CatalogKind; 3] = [CatalogKind::Tools, CatalogKind::Prompts, CatalogKind::Resources];
 
 /// Somebody who looks at lists.
 struct Viewer {
@@ -217,7 +236,7 @@ struct Viewer {
 
 impl Editor for Viewer {
     fn kinds(&self) -> &'static [CatalogKind] {
-        &[CatalogKind::Tools, CatalogKind::Prompts, CatalogKind::Resources]
+        &KINDS
     }
 
     fn edit<'a>(

@@ -18,7 +18,7 @@ use skep_mcp::catalog::{CatalogKind, Item};
 use skep_mcp::{Id, Kind, Message, Payload};
 
 use super::exchange::{Exchange, messages};
-use super::layer::Next;
+use super::layer::{Next, refused};
 use super::refusal::Refusal;
 use crate::answer::{self, Answer};
 use crate::body::Body;
@@ -45,20 +45,25 @@ pub(crate) trait Editor: Send + Sync + 'static {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unreadable;
 
-/// Hands a request on, and edits the lists in its answer.
-pub(crate) async fn edited(mut exchange: Box<Exchange<'_>>, next: Next<'_>, editor: Arc<dyn Editor>) -> Answer {
-    if let Err(refusal) = exchange.judged().await {
-        return refusal;
+/// Hands a request on whose body was read, and edits the lists of these kinds in its answer.
+pub(crate) fn edited<'a, E: Editor>(
+    mut exchange: Box<Exchange<'a>>,
+    next: Next<'a>,
+    kinds: &[CatalogKind],
+    editor: impl FnOnce(&Exchange<'a>) -> Arc<E>,
+) -> BoxFuture<'a, Answer> {
+    if let Err(refusal) = exchange.judged() {
+        return refused(refusal);
     }
-    if !may_list(exchange.known(), &exchange.parts.method, editor.kinds()) {
-        return next.pass(exchange).await;
+    if !may_list(exchange.known(), &exchange.parts.method, kinds) {
+        return next.pass(exchange);
     }
     // What is to be edited has to be readable.
     exchange.parts.headers.remove(ACCEPT_ENCODING);
     let (id, allowance) = (exchange.id(), exchange.limits().answers());
-    let asked = Asked::read(exchange.known(), editor.kinds());
-    let editing = Editing { editor, id, asked, allowance };
-    Box::pin(editing.answer(next.pass(exchange).await)).await
+    let asked = Asked::read(exchange.known(), kinds);
+    let editing = Editing { editor: editor(&exchange), id, asked, allowance };
+    Box::pin(async move { editing.answer(next.pass(exchange).await).await })
 }
 
 /// What a client asks for. The results of lists have to hold them.

@@ -146,7 +146,8 @@ impl RateLimit {
     }
 
     async fn check(&self, exchange: &mut Exchange<'_>) -> Result<(), Answer> {
-        exchange.judged().await?;
+        exchange.receive().await?;
+        exchange.judged()?;
         let Some(payload) = exchange.known() else { return Ok(()) };
         let user = exchange.notes().identity().map(|identity| identity.subject.clone()).unwrap_or_default();
         let calls = messages(payload).filter(|message| message.method() == method::TOOLS_CALL);

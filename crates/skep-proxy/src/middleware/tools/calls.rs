@@ -1,7 +1,6 @@
 //! Calls of tools that clients see.
 
 use bytes::Bytes;
-use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::{HeaderMap, HeaderValue};
 use skep_mcp::json::{quote, splice};
@@ -11,7 +10,7 @@ use super::ToolRules;
 use crate::answer::{self, Answer};
 use crate::intake::{self, Accepts};
 use crate::middleware::exchange::{Exchange, messages};
-use crate::middleware::layer::{Layer, Next};
+use crate::middleware::layer::{Layer, Next, refused, with_body};
 use crate::middleware::refusal::Refusal;
 
 /// Refuses tools that are hidden, and calls others by the names that the server knows.
@@ -28,20 +27,17 @@ impl ToolCalls {
 }
 
 impl Layer for ToolCalls {
-    fn pass<'a>(&'a self, mut exchange: Box<Exchange<'a>>, next: Next<'a>) -> BoxFuture<'a, Answer> {
-        async move {
-            match self.check(&mut exchange).await {
-                Ok(()) => next.pass(exchange).await,
-                Err(refusal) => refusal,
-            }
-        }
-        .boxed()
+    fn pass<'a>(&'a self, exchange: Box<Exchange<'a>>, next: Next<'a>) -> BoxFuture<'a, Answer> {
+        with_body(exchange, move |mut exchange| match self.check(&mut exchange) {
+            Ok(()) => next.pass(exchange),
+            Err(refusal) => refused(refusal),
+        })
     }
 }
 
 impl ToolCalls {
-    async fn check(&self, exchange: &mut Exchange<'_>) -> Result<(), Answer> {
-        exchange.judged().await?;
+    fn check(&self, exchange: &mut Exchange<'_>) -> Result<(), Answer> {
+        exchange.judged()?;
         // It was read a line above.
         let Some(payload) = exchange.known() else { return Ok(()) };
         let mut is_renamed = false;
@@ -70,18 +66,17 @@ impl ToolCalls {
 
     /// Whether a call has to be renamed, if it may be made at all.
     fn check_call(&self, call: &Message, headers: &HeaderMap) -> Result<bool, Answer> {
-        let id = call.owned_id();
         let name = call.param_text(Param::Name).filter(|name| !name.is_empty());
         let name = name.ok_or_else(|| Refusal::NoTool.answer(None))?;
         if !self.0.is_shown(&name) {
             let takes_json = Accepts::read(headers).is_ok_and(|accepts| accepts.json);
             let refusal = if takes_json { Refusal::NoSuchTool } else { Refusal::NoSuchToolUnsaid };
-            return Err(refusal.answer(id.as_ref()));
+            return Err(refusal.answer(call.owned_id().as_ref()));
         }
         let is_renamed = self.0.original(&name) != name;
         if is_renamed && intake::is_modern(headers) {
             // Afterwards the header would be ours, and could not disagree any more.
-            header::check_subject(headers, call).map_err(|fault| answer::bad(&fault, id.as_ref()))?;
+            header::check_subject(headers, call).map_err(|fault| answer::bad(&fault, call.owned_id().as_ref()))?;
         }
         Ok(is_renamed)
     }

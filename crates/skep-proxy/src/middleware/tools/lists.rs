@@ -11,8 +11,11 @@ use skep_mcp::json;
 use super::ToolRules;
 use crate::answer::Answer;
 use crate::middleware::exchange::Exchange;
-use crate::middleware::layer::{Layer, Next};
+use crate::middleware::layer::{Layer, Next, with_body};
 use crate::middleware::lists::{Editor, Unreadable, edited};
+
+/// What it has something to say about.
+const KINDS: [CatalogKind; 1] = [CatalogKind::Tools];
 
 /// Renames, then hides.
 #[derive(Debug)]
@@ -26,14 +29,13 @@ impl ToolLists {
 
 impl Layer for ToolLists {
     fn pass<'a>(&'a self, exchange: Box<Exchange<'a>>, next: Next<'a>) -> BoxFuture<'a, Answer> {
-        let editor: Arc<dyn Editor> = Arc::<ToolRules>::clone(&self.0);
-        edited(exchange, next, editor).boxed()
+        with_body(exchange, move |exchange| edited(exchange, next, &KINDS, move |_| Arc::<ToolRules>::clone(&self.0)))
     }
 }
 
 impl Editor for ToolRules {
     fn kinds(&self) -> &'static [CatalogKind] {
-        &[CatalogKind::Tools]
+        &KINDS
     }
 
     fn edit<'a>(

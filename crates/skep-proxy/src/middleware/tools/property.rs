@@ -24,7 +24,8 @@ struct Server(BTreeSet<String>);
 impl Destination for Server {
     fn answer<'a>(&'a self, mut exchange: Box<Exchange<'a>>) -> BoxFuture<'a, Answer> {
         async move {
-            let payload = exchange.payload().await.unwrap().unwrap();
+            exchange.receive().await.unwrap();
+            let payload = exchange.parsed().unwrap().unwrap();
             let asked: Value = serde_json::from_str(messages(payload).next().unwrap().as_str()).unwrap();
             let result = if asked["method"] == "tools/list" {
                 let tools: Vec<Value> = self.0.iter().map(|name| json!({"name": name, "original": name})).collect();

@@ -149,7 +149,8 @@ impl Webhooks {
 
     /// Asks all callbacks about all messages of a request, whatever verb, path and type it came with.
     async fn review(&self, exchange: &mut Exchange<'_>) -> Result<(), Answer> {
-        exchange.judged().await?;
+        exchange.receive().await?;
+        exchange.judged()?;
         let Some(payload) = exchange.known() else { return Ok(()) };
         let id = exchange.id();
         let size: usize = messages(payload).map(|message| message.text().len()).sum();
