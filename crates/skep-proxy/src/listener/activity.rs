@@ -275,7 +275,7 @@ mod tests {
         let slowly = async {
             for _ in 0..10 {
                 activity.wrote(&Poll::<()>::Pending);
-                tokio::time::sleep(IDLE - HEAD).await;
+                tokio::time::sleep(Duration::from_secs(110)).await;
                 activity.wrote(&Poll::Ready(()));
             }
             activity.wrote(&Poll::<()>::Pending);

@@ -141,8 +141,12 @@ impl Course<'_> {
             Self::Answer { duration_ms, transport, response_size_bytes, jsonrpc_error_code, jsonrpc_error_message } => {
                 extra.plain("duration_ms", duration_ms);
                 extra.text("transport", transport);
-                response_size_bytes.iter().for_each(|bytes| extra.plain("response_size_bytes", bytes));
-                jsonrpc_error_code.iter().for_each(|code| extra.plain("jsonrpc_error_code", code));
+                if let Some(bytes) = response_size_bytes {
+                    extra.plain("response_size_bytes", bytes);
+                }
+                if let Some(code) = jsonrpc_error_code {
+                    extra.plain("jsonrpc_error_code", code);
+                }
                 extra.optional("jsonrpc_error_message", jsonrpc_error_message.as_deref());
             }
         }

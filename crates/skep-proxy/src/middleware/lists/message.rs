@@ -27,7 +27,7 @@ const INPUT_REQUIRED: &str = "\"input_required\"";
 /// that it answers to, if that can be read.
 pub(super) async fn edit(editor: &dyn Editor, asked: &Asked, text: &Bytes) -> Result<Option<Bytes>, Option<Id>> {
     let may_list = || editor.kinds().iter().any(|kind| mentions(text, kind.member()));
-    if !asked.has_lists() && !(mentions(text, RESULT) && may_list()) {
+    if !(asked.has_lists() || mentions(text, RESULT) && may_list()) {
         return Ok(None);
     }
     let trimmed = trim(text).ok_or(None)?;

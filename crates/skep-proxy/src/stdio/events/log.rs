@@ -59,8 +59,10 @@ impl Log {
 
     /// Keeps a copy of an event that a reader was given, or forgets it and those before it where there is none.
     pub(super) fn keep(&mut self, index: usize, copy: Option<Bytes>) {
-        if let (Some(copy), Some(event)) = (&copy, self.events.get_mut(index)) {
-            event.data = copy.clone();
+        if let Some(copy) = copy {
+            if let Some(event) = self.events.get_mut(index) {
+                event.data = copy;
+            }
             return;
         }
         for event in self.events.drain(..=index.min(self.events.len().saturating_sub(1))) {

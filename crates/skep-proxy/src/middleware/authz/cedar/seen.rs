@@ -92,7 +92,12 @@ fn collect(expression: &Value, names: &mut HashSet<String>) -> bool {
 }
 
 fn collect_all<'a>(expressions: impl IntoIterator<Item = &'a Value>, names: &mut HashSet<String>) -> bool {
-    expressions.into_iter().fold(true, |told, expression| collect(expression, names) && told)
+    let mut are_told = true;
+    for expression in expressions {
+        // All of them are looked at, whatever one of them says.
+        are_told &= collect(expression, names);
+    }
+    are_told
 }
 
 fn collect_operation(operator: &str, operands: &Value, names: &mut HashSet<String>) -> bool {
