@@ -117,6 +117,14 @@ impl Held {
     }
 }
 
+/// A message, or what was made of it.
+pub(crate) fn changed(message: Bytes, made: Option<Bytes>) -> Bytes {
+    match made {
+        Some(made) => made_of(&message, made),
+        None => message,
+    }
+}
+
 /// Something that was made of a message, which keeps the room of that one.
 pub(crate) fn made_of(message: &Bytes, bytes: Bytes) -> Bytes {
     if message.len() <= SMALL {

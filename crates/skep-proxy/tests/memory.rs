@@ -66,6 +66,7 @@ async fn nobody_can_make_a_proxy_hold_more_than_its_limits() {
     unread(1).await;
     translated(1, JSON).await;
     translated(1, EVENTS).await;
+    translated_unread(1).await;
     for (what, most, held) in [
         ("notifications that nobody reads", 8 * MIB, flood(40_000).await),
         ("notifications beside answers that are large", 8 * MIB, beside(256).await),
@@ -74,6 +75,7 @@ async fn nobody_can_make_a_proxy_hold_more_than_its_limits() {
         ("large answers that nobody reads", 80 * MIB, unread(12).await),
         ("large answers to clients of the other era", 64 * MIB, translated(32, JSON).await),
         ("the same as events", 64 * MIB, translated(32, EVENTS).await),
+        ("the same when nobody reads them", 80 * MIB, translated_unread(12).await),
         ("lines that are too long", 8 * MIB, lines(64).await),
         ("bodies that are too large", 24 * MIB, bodies(64).await),
         ("bodies that are nested too deeply", 24 * MIB, nested(64).await),
@@ -351,7 +353,7 @@ async fn translated(many: usize, kind: &'static str) -> usize {
         if message["method"] != "tools/call" {
             return sessions(seen);
         }
-        slow_answer(kind, &message["id"], Arc::clone(&counted), Arc::clone(&closed))
+        slow_answer(kind, &message["id"], 64, Arc::clone(&counted), Arc::clone(&closed))
     })
     .await;
     let target = Target::local(Dialect::Streamable, &format!("http://{}", server.address)).unwrap();
@@ -376,13 +378,40 @@ async fn translated(many: usize, kind: &'static str) -> usize {
     most.into_inner()
 }
 
-/// An answer of 4 MiB whose end comes when a gate is closed. It is no part of what is counted.
-fn slow_answer(kind: &'static str, id: &Value, sent: Arc<AtomicUsize>, gate: Arc<Semaphore>) -> Reply {
+/// The same, whose clients do not read what is there in full.
+async fn translated_unread(many: usize) -> usize {
+    let (sessions, sent) = (with_sessions("a"), Arc::new(AtomicUsize::new(0)));
+    let gate = Arc::new(Semaphore::new(1));
+    let server = HttpServer::start(move |seen| {
+        let message = seen.json();
+        if message["method"] != "tools/call" {
+            return sessions(seen);
+        }
+        slow_answer(JSON, &message["id"], 12 * 16, Arc::clone(&sent), Arc::clone(&gate))
+    })
+    .await;
+    let target = Target::local(Dialect::Streamable, &format!("http://{}", server.address)).unwrap();
+    let before = Before::with(Transparent::new(target, tight(), Forwarded::default()).unwrap()).await;
+    let (begun, mut most, mut unread) = (held(), 0, Vec::new());
+    for _ in 0..many {
+        unread.push(before.send(modern(1, "tools/call", json!({"name": "large"}))).await);
+        most = most.max(held().saturating_sub(begun));
+    }
+    if many > 1 {
+        let told = unread.last_mut().unwrap().text().await;
+        assert!(told.contains("too many bytes"), "there is no room for all of them");
+    }
+    assert!(unread.remove(0).text().await.len() > 12 * MIB, "what was answered is there");
+    most
+}
+
+/// An answer of so many parts of 64 KiB whose end comes when a gate is closed. It is no part of what is counted.
+fn slow_answer(kind: &'static str, id: &Value, many: usize, sent: Arc<AtomicUsize>, gate: Arc<Semaphore>) -> Reply {
     static PART: [u8; MIB / 16] = [b'x'; MIB / 16];
     let (first, last) = if kind == EVENTS { ("data: ", "\n\n") } else { ("", "") };
     let first = format!(r#"{first}{{"jsonrpc":"2.0","id":{id},"result":{{"content":[],"text":""#);
     let last = format!(r#""}}}}{last}"#);
-    let parts = std::iter::once(first.into()).chain(std::iter::repeat_n(Bytes::from_static(&PART), 64));
+    let parts = std::iter::once(first.into()).chain(std::iter::repeat_n(Bytes::from_static(&PART), many));
     let end = async move {
         sent.fetch_add(1, Ordering::Relaxed);
         let _ = gate.acquire().await;

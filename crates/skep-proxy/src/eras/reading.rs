@@ -15,7 +15,7 @@ use super::http::HttpLine;
 use super::json_body::{JsonBody, TooLarge};
 use super::line::{self, Lost, Replies};
 use super::unanswered::{Problem, Said, is_answer};
-use crate::budget::{Held, Spent};
+use crate::budget::{self, Held, Spent};
 use crate::transparent::upstream::FromServer;
 
 /// How often a stream that broke is taken up again.
@@ -245,7 +245,8 @@ impl Drop for Reading {
 
 fn restored(message: &Message, change: Option<(json::Span, &str)>) -> Option<Message> {
     let change = change.map(|(place, value)| (place, value.as_bytes()));
-    Message::read(message.with(change)).ok()
+    // What is made of it keeps its room.
+    Message::read(budget::made_of(message.text(), message.with(change))).ok()
 }
 
 /// The messages that a text is.

@@ -217,8 +217,15 @@ async fn converse(
             // Whoever does not read what it asked for has no use for it.
             if why == Overdue::Idle {
                 connection.inner().graceful_shutdown();
-                // A request that came at the last moment is still answered.
-                let _ = connection.await;
+                // A request that came at the last moment is still answered, to somebody who reads.
+                let ending = async {
+                    tokio::time::sleep(patience.head).await;
+                    activity.overdue(patience.head, patience.idle).await
+                };
+                tokio::select! {
+                    _ = connection => {}
+                    _ = ending => {}
+                }
             }
         }
         () = stop.cancelled() => {

@@ -18,7 +18,7 @@ impl Layer for Recovery {
     fn pass<'a>(&'a self, exchange: Box<Exchange<'a>>, next: Next<'a>) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
             // Nothing of the request is used after it.
-            AssertUnwindSafe(next.pass(exchange)).catch_unwind().await.unwrap_or_else(|_| {
+            AssertUnwindSafe(async move { next.pass(exchange).await }).catch_unwind().await.unwrap_or_else(|_| {
                 tracing::error!("a request made the proxy panic; this is a defect of the proxy");
                 Refusal::Panicked.answer(None)
             })

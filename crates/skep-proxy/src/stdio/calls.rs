@@ -137,6 +137,9 @@ impl Calls {
             None => return Ok(()),
         }
         tokio::select! {
+            biased;
+            // Whoever asked was told.
+            _ = called_off => {}
             room = self.turn(message.text().len()) => {
                 let room = room.inspect_err(|Full| self.warn_unread())?;
                 let line = self.passed(message, number);
@@ -144,7 +147,6 @@ impl Calls {
                     room.send(line);
                 }
             }
-            _ = called_off => {}
         }
         Ok(())
     }

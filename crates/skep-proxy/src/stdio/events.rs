@@ -16,7 +16,7 @@ use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use parking_lot::Mutex;
 use skep_mcp::sse::Frame;
-use skep_mcp::{Id, Message};
+use skep_mcp::{Id, Kind, Message};
 use tokio::sync::Notify;
 
 pub(super) use self::held::Held;
@@ -207,7 +207,10 @@ impl EventStream {
     fn look_at_end(&self) -> Option<(End, Bytes)> {
         let log = self.log.lock();
         let (end, _) = log.end?;
-        Some((end, log.events.back().map(|event| event.data.clone()).unwrap_or_default()))
+        let last = log.events.back().map(|event| event.data.clone()).unwrap_or_default();
+        // What is closed may end with something that was said before the answer.
+        let is_answer = |last: &Bytes| Message::read(last.clone()).is_ok_and(|last| last.kind() == Kind::Response);
+        Some((end, if end == End::Closed && !is_answer(&last) { Bytes::new() } else { last }))
     }
 
     /// Waits until there is something to tell. When that is all there will be, it is given: the whole stream, written

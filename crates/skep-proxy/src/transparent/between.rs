@@ -15,7 +15,7 @@ use super::Transparent;
 use super::look::Known;
 use super::upstream::Outgoing;
 use crate::body::{Body, BodyError};
-use crate::budget::{Allowance, Spent};
+use crate::budget::{self, Allowance, Spent};
 use crate::eras::http::{is_json, is_stream};
 use crate::eras::unanswered::{Problem, Said, is_answer};
 use crate::intake::JSON;
@@ -116,7 +116,7 @@ impl Between {
                 if changed.is_some() {
                     head.headers.remove(CONTENT_LENGTH);
                 }
-                Body::Full(changed.map_or(text, Bytes::from))
+                Body::Full(budget::changed(text, changed.map(Bytes::from)))
             }
             Ok(Read::Begun(text, body)) => body.after(text),
             // Whoever reads on finds out where it ends.

@@ -17,7 +17,7 @@ use super::listening::{Again, Listening};
 use super::look::Known;
 use crate::answer::{self, Answer};
 use crate::body::{Body, BodyError};
-use crate::budget::{Allowance, Held};
+use crate::budget::{self, Allowance, Held};
 use crate::eras::alone::Alone;
 use crate::eras::http::{is_json, is_stream};
 use crate::eras::json_body::{FirstLine, Found};
@@ -86,7 +86,7 @@ pub(super) async fn adapted(
             if changed.is_some() {
                 head.headers.remove(CONTENT_LENGTH);
             }
-            Response::from_parts(head, Body::Full(changed.unwrap_or(text)))
+            Response::from_parts(head, Body::Full(budget::changed(text, changed)))
         }
         Read::Begun(begun, body) if has_more => answer::events(one_by_one(looked_at, &begun, body, allowance)),
         Read::Begun(begun, body) => Response::from_parts(head, body.after(begun)),

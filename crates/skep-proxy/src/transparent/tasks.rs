@@ -15,7 +15,7 @@ use super::look::Known;
 use super::target::Dialect;
 use crate::answer::{self, Answer};
 use crate::body::{Body, BodyError};
-use crate::budget::{Allowance, Spent};
+use crate::budget::{self, Allowance, Spent};
 use crate::eras::holder::Holder;
 use crate::eras::http::{is_json, is_stream};
 use crate::eras::session_tasks::{SessionTasks, are_meant_by};
@@ -90,7 +90,7 @@ pub(super) async fn answer(
             if changed.is_some() {
                 head.headers.remove(CONTENT_LENGTH);
             }
-            Body::Full(changed.unwrap_or(text))
+            Body::Full(budget::changed(text, changed))
         }
         Ok(Read::Begun(text, body)) => body.after(text),
         // Whoever reads on finds out where it ends.

@@ -81,11 +81,11 @@ impl Sink {
     /// Has a line written, in one piece. Does not wait for that.
     pub(super) fn write(&self, record: impl FnOnce(&mut Vec<u8>)) {
         LINE.with_borrow_mut(|line| {
+            line.clear();
+            line.shrink_to(ROOM);
             record(line);
             line.push(b'\n');
             self.add(line);
-            line.clear();
-            line.shrink_to(ROOM);
         });
     }
 

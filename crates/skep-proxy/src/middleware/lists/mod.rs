@@ -22,7 +22,7 @@ use super::layer::{Next, refused};
 use super::refusal::Refusal;
 use crate::answer::{self, Answer};
 use crate::body::Body;
-use crate::budget::Allowance;
+use crate::budget::{self, Allowance};
 use crate::passing::{self, MARK, Read, Unread};
 
 /// So much space an answer of no type may begin with, in bytes. Nobody can tell what comes after it.
@@ -183,7 +183,7 @@ impl Editing {
             Ok(None) => Answer::from_parts(parts, Body::Full(text)),
             Ok(Some(edited)) => {
                 parts.headers.remove(CONTENT_LENGTH);
-                Answer::from_parts(parts, Body::Full(edited))
+                Answer::from_parts(parts, Body::Full(budget::made_of(&text, edited)))
             }
             Err(unreadable) => {
                 tracing::warn!("an answer that may hold a list cannot be read, and is not shown");
