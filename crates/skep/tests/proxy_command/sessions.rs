@@ -32,6 +32,8 @@ fn a_session_that_began_at_one_proxy_goes_on_at_another_and_outlives_redis() {
     let second = serve_in_pod(&server.address, &json!({"scaling_config": scaling}), &[(VARIABLE, PASSWORD)]);
 
     let session = first.session();
+    // The other one may have just begun to listen, and has to have found the server.
+    second.session();
     let arguments = json!({"message": "here"});
     assert_eq!(said(second.call_in(&session, "echo", &arguments)), "here");
     redis.kill();
