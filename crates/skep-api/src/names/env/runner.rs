@@ -72,7 +72,7 @@ constants! {
     pub const ON_BEHALF_OF_CLIENT_SECRET: &str = "TOOLHIVE_OBO_CLIENT_SECRET";
     /// Where AWS gives credentials, instead of the service of the region. The tools of AWS know it, too.
     pub const AWS_STS_ENDPOINT: &str = "AWS_ENDPOINT_URL_STS";
-    /// A bearer token for a remote server; only of the command line tool, named in an error text.
+    /// A bearer token for a remote server, where its section names neither a secret nor a file.
     pub const REMOTE_AUTH_BEARER_TOKEN: &str = "TOOLHIVE_REMOTE_AUTH_BEARER_TOKEN";
     /// `true` allows plain http where https is demanded.
     pub const INSECURE_DISABLE_URL_VALIDATION: &str = "INSECURE_DISABLE_URL_VALIDATION";
