@@ -67,8 +67,7 @@ async fn take(line: &HttpLine, reads: Option<Revision>, message: Result<Message,
     while let Some(reply) = replies.next().await {
         if reply.kind() == Kind::Response {
             let adapted = reads.and_then(|reads| translate::answer_for(reply.as_str(), reads));
-            let text = reply.text();
-            return Some(adapted.map_or_else(|| text.clone(), |adapted| budget::made_of(text, adapted.into())));
+            return Some(budget::changed(reply.text().clone(), adapted.map(Bytes::from)));
         }
     }
     Some(lost(Lost::Unreached.fault()))
